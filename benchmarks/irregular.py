@@ -190,9 +190,9 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from orbitmc.graph.hardening import harden
     from orbitmc.graph.support import possible_values
     from orbitmc.inference._draws import draws
+    from orbitmc.inference._overview import overview
     from orbitmc.inference.answer import summarise_run
-    from orbitmc.inference.overview import overview
-    from orbitmc.inference.plan import Decision, PlannedKernel
+    from orbitmc.inference.plan import Plan, PlannedKernel
     from orbitmc.inference.settings import Settings
     from orbitmc.kernels._gibbs import SystematicScan
     from orbitmc.report.answer_files import json_pieces
@@ -224,7 +224,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         held["run"] = sample(held["prepared"], kernel, schedule, packs=1, lanes=32, threads=1)
 
     def answering() -> None:
-        decision = Decision(model, Settings(method="gibbs", samples=1), "")
+        decision = Plan(model, Settings(method="gibbs", samples=1), "")
         held["answer"] = summarise_run(held["run"], decision, PlannedKernel(held["run"].kernel, ""))
 
     yield "prepare", preparing

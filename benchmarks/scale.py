@@ -54,14 +54,16 @@ def main() -> None:
 def child(kind: str, size: int, seconds: float) -> None:
     """Build a model, ask for its marginals, and print what all of it took."""
     from orbitmc.inference.answer import run_chains, summarise_run
-    from orbitmc.inference.plan import decide
+    from orbitmc.inference.plan import plan_model
     from orbitmc.inference.settings import Settings
 
     compile_all(kind)
     watch = Watch()
     model, program = built(kind, size)
     build = watch()
-    decision = decide(model, Settings(method="gibbs", seconds=seconds, seed=1, memory=MEMORY[kind]))
+    decision = plan_model(
+        model, Settings(method="gibbs", seconds=seconds, seed=1, memory=MEMORY[kind])
+    )
     run, chosen = run_chains(decision, (), program and program.ground)
     watch()
     found = summarise_run(run, decision, chosen)

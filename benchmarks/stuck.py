@@ -18,7 +18,7 @@ import orbitmc as om
 from orbitmc.cli.getting_started import demo_model
 from orbitmc.estimate.divergences import divergence
 from orbitmc.estimate.statistics import values_of
-from orbitmc.inference.plan import choose_kernel, decide
+from orbitmc.inference.plan import choose_kernel, plan_model
 from orbitmc.kernels._gibbs import SystematicScan
 
 SEEDS, WARM_UP = (1, 2, 3), 8
@@ -103,9 +103,9 @@ def curves(
     truth = om.marginals(model, method="exact").columns.probability
     prepared = om.kernels.prepare(model.graph)
     settings = om.Settings(method="lmh", seconds=raced_for)
-    decide(model, settings)  # compiles
+    plan_model(model, settings)  # compiles
     begun = time.process_time()
-    chosen = decide(model, settings)
+    chosen = plan_model(model, settings)
     raced = time.process_time() - begun
     kernels = {
         "Gibbs": (SystematicScan(), 0.0),

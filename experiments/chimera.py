@@ -25,7 +25,7 @@ from orbitmc.compare import (
     flips,
     one_coupling,
     orbit_cells,
-    prepared_sampler,
+    prepare_sampler,
     reference_of,
     shuffle,
     without_fields,
@@ -75,7 +75,7 @@ def without_any_field(kept: FigureFiles, cells: int, beta: float, asked: Asked) 
     edges = chimera_edges(cells, cells)
     truth = pair_truth(model, edges)
     name = f"β = {beta:g}, no field: coupled pairs"
-    racing = [prepared_sampler(sampler) for sampler in samplers_for(model, asked.race_for)]
+    racing = [prepare_sampler(sampler) for sampler in samplers_for(model, asked.race_for)]
     for seed in asked.seeds:
         for one in racing:
             seconds = one.seconds + asked.seconds

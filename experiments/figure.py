@@ -19,7 +19,7 @@ from orbitmc.compare import (
     Reference,
     Sampler,
     error_curve,
-    prepared_sampler,
+    prepare_sampler,
     start_pack,
     walk,
 )
@@ -111,7 +111,7 @@ def measure(
     that are there already are left out, and each is kept as soon as it ends.
     """
     begun = time.perf_counter()
-    racing = [prepared_sampler(sampler) for sampler in samplers]
+    racing = [prepare_sampler(sampler) for sampler in samplers]
     for seed, one, estimator in product(asked.seeds, racing, estimators):
         if kept.has(panel, one.name, estimator, seed):
             continue

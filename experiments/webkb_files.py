@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import narrow_dtype
+from orbitmc._util.arrays import short_repr
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError
 from orbitmc.mln.data.database import TRUE, Database, Facts, Ints
@@ -57,7 +57,7 @@ class WebKB:
     links: Ints
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     def evidence(self) -> Database:
         """Words and links, and names of all pages."""

@@ -42,3 +42,26 @@ def test_a_package_lists_names_that_it_has(package):
     listed = [name for name in dir(room) if not name.startswith("_")]
     names = [name for name in listed if not inspect.ismodule(getattr(room, name))]
     assert bool(names) == (package.name not in ("cli", "mln"))
+
+
+GUESSES = ("isinstance", "hasattr", "getattr")
+KERNELS = ("kernel", "jump", "first", "second", "base")
+
+
+def guesses(text):
+    """Lines that ask of a kernel what kind it is; a setting may be a name instead of a kernel."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in GUESSES:
+            asked = ast.unparse(node.args[0]).rpartition(".")[2]
+            if asked in KERNELS and ast.unparse(node.args[1]) != "str":
+                yield node.lineno
+
+
+def test_nobody_asks_what_kind_a_kernel_is_but_kernels():
+    for path in ROOT.rglob("*.py"):
+        if "kernels" not in path.relative_to(ROOT).parts and "interop" not in path.parts:
+            assert not list(guesses(path.read_text())), path
+
+
+def test_a_question_about_a_kernel_would_be_seen():
+    assert list(guesses("def f(run):\n    return hasattr(run.kernel, 'plans')")) == [2]

@@ -57,7 +57,7 @@ def attribute_to_file(source: str, so: str = "") -> Iterator[None]:
 class OutOfRangeError(InputError):
     """A kernel has given a variable a value that it does not have.
 
-    >>> print(str(OutOfRangeError("Mine", 4, 3, 2).named("rain")).partition(";")[0])
+    >>> print(str(OutOfRangeError("Mine", 4, 3, 2).with_name("rain")).partition(";")[0])
     the kernel Mine has given 'rain' the value 3, but it has 2 values, 0 to 1
     """
 
@@ -69,7 +69,7 @@ class OutOfRangeError(InputError):
         )
         self.kernel, self.variable, self.value, self.size = kernel, variable, value, size
 
-    def named(self, name: str) -> "OutOfRangeError":
+    def with_name(self, name: str) -> "OutOfRangeError":
         """The same, with the name of the variable."""
         return OutOfRangeError(self.kernel, self.variable, self.value, self.size, name)
 

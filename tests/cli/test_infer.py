@@ -136,17 +136,17 @@ def test_log_z_gets_a_share_of_the_seconds_and_not_as_many_again(monkeypatch, tm
     from orbitmc.inference import answer
 
     given = {}
-    carry_out, ask = answer.carry_out, log_z.log_z
+    answer_query, ask = answer.answer, log_z.log_z
 
-    def carried_out(*words, after, **more):
-        given["after"] = after
-        return carry_out(*words, after=after, **more)
+    def answered(*words, reserve, **more):
+        given["after"] = reserve
+        return answer_query(*words, reserve=reserve, **more)
 
     def asked(model, *, settings):
         given["seconds"] = settings.seconds
         return ask(model, settings=settings)
 
-    monkeypatch.setattr(answer, "carry_out", carried_out)
+    monkeypatch.setattr(answer, "answer", answered)
     monkeypatch.setattr(log_z, "log_z", asked)
     words = ("--method", "gibbs", "--seconds", "1", "--log-z", "--json")
     done = orbitmc("infer", grid(tmp_path), *words)

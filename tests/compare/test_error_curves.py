@@ -13,7 +13,7 @@ from orbitmc.compare._error_curves import (
     combine_if_agreeing,
     error_curve,
     error_curves,
-    prepared_sampler,
+    prepare_sampler,
     reference_of,
 )
 from orbitmc.compare.figures import (
@@ -23,7 +23,7 @@ from orbitmc.compare.figures import (
     curves_text,
     endings,
     read_curves,
-    shown_floor,
+    visible_floor,
 )
 from orbitmc.errors import InputError, LimitError
 from orbitmc.exact.contraction import marginals
@@ -43,7 +43,7 @@ def test_the_truth_of_a_small_model_is_exact(grid):
 
 def test_errors_shrink_and_all_start_from_the_same_states(grid):
     truth = reference_of(grid, seconds=0.1)
-    racing = [prepared_sampler(by_method(grid, name, seconds=1.0)) for name in ("gibbs", "lifted")]
+    racing = [prepare_sampler(by_method(grid, name, seconds=1.0)) for name in ("gibbs", "lifted")]
     turns = list(error_curves(racing, truth, seconds=1.0, seeds=[1, 2]))
     assert [(one.name, found.points[0].seed) for one, found in turns] == [
         ("gibbs", 1),
@@ -60,7 +60,7 @@ def test_errors_shrink_and_all_start_from_the_same_states(grid):
 
 def test_counting_values_is_noisier_than_averaging_chances(grid):
     truth = reference_of(grid, seconds=0.1)
-    one = prepared_sampler(by_method(grid, "gibbs", seconds=0.2))
+    one = prepare_sampler(by_method(grid, "gibbs", seconds=0.2))
     counted, averaged = (
         error_curve(one, truth, seconds=0.2, seed=1, estimator=kind)
         for kind in ("values", "rao-blackwell")
@@ -168,8 +168,8 @@ def test_a_floor_far_below_all_errors_is_not_drawn():
         [replace(row("gibbs", 1, n, 1 / n), kl_floor=floor) for n in (1, 2, 4)]
         for floor in (0.01, 0.001)
     )
-    assert shown_floor(near, "kl") == 0.01
-    assert shown_floor(far, "kl") == 0.0
+    assert visible_floor(near, "kl") == 0.01
+    assert visible_floor(far, "kl") == 0.0
 
 
 def test_acceptance_leaves_null_jumps_out(tmp_path):

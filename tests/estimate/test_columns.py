@@ -45,7 +45,7 @@ def test_joined_and_taken_columns_keep_variables_whole():
     first, second = some(7), some(5, first=7)
     everything = {**first, **second}
     order = RNG.permutation(12)
-    found = concatenate_columns([gathered(first), gathered(second)]).taken(order)
+    found = concatenate_columns([gathered(first), gathered(second)]).take(order)
     assert list(found.names) == [f"x{k}" for k in order]
     for name, own in everything.items():
         same(found.marginal(name), own)
@@ -80,7 +80,7 @@ def test_certain_values_are_no_extremes():
         min(own.ess.min() for own in each.values()),
     )
     assert found.counts() == {EXACT: 1, UNMIXED: 2, GOOD: 4}
-    assert found.named(UNMIXED, 1) == ["x0"]
+    assert found.names_with(UNMIXED, 1) == ["x0"]
 
 
 def test_observed_and_forced_variables_stand_where_the_author_put_them():

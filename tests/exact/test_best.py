@@ -161,7 +161,7 @@ def test_exact_steps_never_make_a_state_worse_and_keep_it_possible(seed, hopeles
     weight, state = expected[-1]
     changes = 0
     for _ in range(100):
-        before, state = state, steps.improved(np.array(state))
+        before, state = state, steps.improve(np.array(state))
         assert log_weight(graph, state) >= weight - 1e-9
         weight = log_weight(graph, state)
         changes += list(before) != list(state)
@@ -176,5 +176,5 @@ def test_a_step_that_holds_nothing_is_exact(seed):
     if not expected:
         pytest.skip("no state is possible")
     steps = neighbourhoods.Neighbourhoods(prepare(graph), seed)
-    found = steps.improved(np.array(expected[-1][1]))
+    found = steps.improve(np.array(expected[-1][1]))
     assert log_weight(graph, found) == pytest.approx(expected[0][0], abs=1e-9)

@@ -3,7 +3,7 @@
 import pytest
 
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.formats import merged_evidence, read, read_evidence
+from orbitmc.formats import merge_evidence, read, read_evidence
 from orbitmc.graph.model import model
 from tests.formats.samples import BIF, EVIDENCE_JSON
 
@@ -151,10 +151,16 @@ def test_wrong_typed_evidence_gets_the_nearest_name(weather, typed, message):
 
 def test_pieces_of_evidence_join(weather):
     pieces = [{"rain": "yes"}, {"rain": 0, "grass": [2, 4, 0]}, {"grass": {"<5": 3, "5-12": 3}}]
-    joined = merged_evidence(pieces, weather)
-    assert joined == {"rain": "yes", "grass": (0.5, 1.0, 0.0)}
-    assert merged_evidence([], weather) == {}
-    assert merged_evidence([{"rain": [0.5, 1]}, {"rain": "no"}], weather) == {"rain": "no"}
+    joined = merge_evidence(pieces, weather)
+    assert joined == {"rain": "yes", "grass": (6.0, 12.0, 0.0)}  # as they are: log Z counts them
+    assert merge_evidence([], weather) == {}
+    assert merge_evidence([{"rain": [0.5, 1]}, {"rain": "no"}], weather) == {"rain": "no"}
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e200])
+def test_weights_that_cannot_be_multiplied_are_refused(weather, weight):
+    with pytest.raises(InputError, match="on 'rain' are too large or too small to multiply"):
+        merge_evidence([{"rain": [weight, 1]}, {"rain": [weight, 1]}], weather)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +173,7 @@ def test_pieces_of_evidence_join(weather):
 )
 def test_pieces_that_contradict_each_other_are_a_contradiction(weather, pieces, message):
     with pytest.raises(ContradictionError, match=message):
-        merged_evidence(pieces, weather)
+        merge_evidence(pieces, weather)
 
 
 def test_evidence_on_an_observed_variable_uses_its_names(weather):
@@ -212,4 +218,4 @@ def test_broken_braces_are_refused(weather, typed, message):
 
 def test_unknown_values_in_braces_get_a_suggestion(weather):
     with pytest.raises(InputError, match="did you mean 'yes'"):
-        merged_evidence([read_evidence("rain={yess, no}", weather)], weather)
+        merge_evidence([read_evidence("rain={yess, no}", weather)], weather)

@@ -8,7 +8,7 @@ import pytest
 import orbitmc as om
 from orbitmc.errors import InputError, LimitError, OrbitError
 from orbitmc.formats import bif, net, read
-from orbitmc.formats.bif import written_name
+from orbitmc.formats.bif import quote_name
 
 SIZE = 200_000
 LONG = "x" * SIZE
@@ -142,7 +142,7 @@ def test_names_with_long_words_are_shortened_in_all_that_is_said_of_evidence(tmp
 
 @pytest.mark.parametrize("name", ["a//b", "a/*b", "//", "a/b", "a(b)", "a b"])
 def test_names_that_would_begin_a_comment_are_written_in_quotes(tmp_path, name):
-    assert (written_name(name) == name) == bool(re.fullmatch(r"a/b|a\(b\)", name))
+    assert (quote_name(name) == name) == bool(re.fullmatch(r"a/b|a\(b\)", name))
     model = om.model({name: ["x", "y"]}, [([name], [0.25, 0.75])])
     om.write(model, tmp_path / "x.bif")
     assert om.read(tmp_path / "x.bif").names == (name,)

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from orbitmc.graph.ancestral import _drawn, network_of
+from orbitmc.graph.ancestral import _draw_order, network_of
 from orbitmc.graph.builder import Builder
 from tests.oracle.directed import drawn_by
 
@@ -86,7 +86,9 @@ def test_interpreted_and_compiled_searches_agree():
     graph = random_network(5, 40, loose=0.2)
     sums = np.random.default_rng(0).random(len(graph.scope)) < 0.5
     arguments = (graph.scope_start, graph.scope, graph.incident_start, graph.incident, sums)
-    for one, other in zip(_drawn.py_func(*arguments), _drawn.dispatcher(*arguments), strict=True):
+    for one, other in zip(
+        _draw_order.py_func(*arguments), _draw_order.dispatcher(*arguments), strict=True
+    ):
         assert one.tolist() == other.tolist()
 
 

@@ -8,7 +8,7 @@ import pytest
 from orbitmc.errors import ContradictionError
 from orbitmc.graph import feasibility
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.feasibility import MOST_BACKTRACKS, _search_state, possible_states, walked
+from orbitmc.graph.feasibility import MOST_BACKTRACKS, _search_state, possible_states, walk_to_state
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.relevance import components
 from orbitmc.graph.support import possible_values
@@ -126,7 +126,7 @@ def test_walking_finds_states_where_a_search_loses_its_way():
 def test_walking_mends_tables_and_variables_of_many_values():
     for seed in range(20):
         graph = random_graph([seed, 6], variables=(4, 7), cardinalities=(2, 3, 4), zeros=0.4)
-        found = walked(graph, possible_values(graph), np.random.default_rng(seed))
+        found = walk_to_state(graph, possible_values(graph), np.random.default_rng(seed))
         assert found is not None
         assert np.isfinite(brute_force.log_weight(graph, found))
 

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from orbitmc._util.arrays import lengths, starts
+from orbitmc._util.arrays import count_within, lengths, starts
 from orbitmc.errors import InputError
 from orbitmc.groups.decomposition import Exchangeable, GeneratedFactor, decompose
 from orbitmc.groups.permutation_groups import group_from_arrays, moved_points, row_in
-from orbitmc.groups.permutations import changes_values, counted, normalise
+from orbitmc.groups.permutations import changes_values, normalise
 from tests.oracle.schreier_sims import StabilizerChain
 
 
@@ -34,7 +34,7 @@ def _product(left, right):
     if not left.maps_values:
         return normalise(left.degree, point, image)
     sizes = np.maximum(_sizes(left, point), _sizes(right, point))
-    value = _mapped(right, np.repeat(point, sizes), counted(sizes))
+    value = _mapped(right, np.repeat(point, sizes), count_within(sizes))
     value = _mapped(left, np.repeat(between, sizes), value)
     return normalise(left.degree, point, image, starts(sizes), value)
 

@@ -7,7 +7,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare_unrounded
-from orbitmc.inference.plan import choose_kernel, decide
+from orbitmc.inference.plan import choose_kernel, plan_model
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels import integer
 from orbitmc.kernels._gibbs import RandomScan
@@ -89,7 +89,7 @@ def test_an_own_base_is_used_as_it_is_and_its_mistakes_show():
 
 
 def test_lmh_with_another_base_jumps_as_in_the_paper_without_a_race():
-    decision = decide(om.ising_grid(4, 4, 0.3, 0.1), Settings(method="lmh", base="mcsat"))
+    decision = plan_model(om.ising_grid(4, 4, 0.3, 0.1), Settings(method="lmh", base="mcsat"))
     assert decision.choice is None
     assert decision.settings.moves is None
 

@@ -22,10 +22,10 @@ from orbitmc.inference.plan import (
     SHARE,
     _fit_slices_to_seconds,
     choose_kernel,
-    decide,
-    exact_plan,
     fit_to_budget,
+    plan_elimination,
     plan_for_kernel,
+    plan_model,
     prepared_for,
     sample_seconds,
     sampling_bytes,
@@ -97,9 +97,9 @@ def test_what_was_asked_for_stays():
 def test_what_does_not_fit_is_refused_with_the_figure():
     model = om.ising_grid(SIDE, SIDE, 0.3)
     with pytest.raises(LimitError, match=r"1 pack of 32 chains need .* give it more memory"):
-        decide(model, Settings(method="gibbs", memory=10**6))
+        plan_model(model, Settings(method="gibbs", memory=10**6))
     with pytest.raises(LimitError, match=r"4 packs of 64 chains need .* fewer packs or lanes"):
-        decide(model, Settings(method="gibbs", memory=10**6, packs=4, lanes=64))
+        plan_model(model, Settings(method="gibbs", memory=10**6, packs=4, lanes=64))
 
 
 def test_a_large_model_is_answered_within_little_memory():
@@ -187,21 +187,21 @@ def test_a_pass_that_is_late_leaves_the_one_before(monkeypatch):
 def test_what_was_done_before_a_timed_question_counts_as_its_own():
     model = om.ising_grid(3, 3, 0.3)
     with asked_before(50.0):
-        timed = decide(model, Settings(method="gibbs", seconds=1.0))
-        counted = decide(model, Settings(method="gibbs", samples=1))
+        timed = plan_model(model, Settings(method="gibbs", seconds=1.0))
+        counted = plan_model(model, Settings(method="gibbs", samples=1))
         given = plan_for_kernel(model, om.kernels.gibbs(), Settings(seconds=1.0))
     assert timed.seconds >= 50.0
     assert given.seconds >= 50.0
     assert counted.seconds < 50.0
-    assert decide(model, Settings(method="gibbs", seconds=1.0)).seconds < 50.0
+    assert plan_model(model, Settings(method="gibbs", seconds=1.0)).seconds < 50.0
 
 
 def test_an_exact_answer_has_the_time_that_is_left():
     graph = om.ising_grid(3, 3, 0.3).graph
-    assert exact_plan(graph, Settings(seconds=40.0))[0] is not None
+    assert plan_elimination(graph, Settings(seconds=40.0))[0] is not None
     with asked_before(50.0):
-        assert exact_plan(graph, Settings(seconds=40.0))[0] is None
-        assert exact_plan(graph, Settings(seconds=40.0, method="exact"))[0] is not None
+        assert plan_elimination(graph, Settings(seconds=40.0))[0] is None
+        assert plan_elimination(graph, Settings(seconds=40.0, method="exact"))[0] is not None
 
 
 def test_the_time_of_a_question_runs_from_its_beginning(monkeypatch):

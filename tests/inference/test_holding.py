@@ -9,7 +9,7 @@ import orbitmc as om
 from orbitmc.exact import order
 from orbitmc.exact.plan import predict
 from orbitmc.inference import plan as decisions
-from orbitmc.inference.plan import decide, exact_plan
+from orbitmc.inference.plan import plan_elimination, plan_model
 from orbitmc.inference.settings import Settings
 
 MODEL = om.ising_grid(12, 12, 0.3, 0.1)
@@ -30,9 +30,9 @@ def tight():
 
 def test_auto_holds_variables_where_memory_is_short_by_little(tight):
     settings = Settings(memory=tight, seconds=60.0)
-    decision = decide(MODEL, settings)
-    assert len(decision.plan.cutset) > 0
-    assert decision.plan.bytes <= tight
+    decision = plan_model(MODEL, settings)
+    assert len(decision.elimination.cutset) > 0
+    assert decision.elimination.bytes <= tight
     found = om.marginals(MODEL, settings=settings)
     assert found.about.method == "exact"
     ample = om.marginals(MODEL, method="exact")
@@ -42,8 +42,8 @@ def test_auto_holds_variables_where_memory_is_short_by_little(tight):
 
 
 def test_auto_samples_where_holding_would_take_too_long(tight):
-    needed = decide(MODEL, Settings(memory=tight, seconds=60.0)).plan.seconds
-    plan, reason = exact_plan(MODEL.graph, Settings(memory=tight, seconds=0.5 * needed))
+    needed = plan_model(MODEL, Settings(memory=tight, seconds=60.0)).elimination.seconds
+    plan, reason = plan_elimination(MODEL.graph, Settings(memory=tight, seconds=0.5 * needed))
     assert plan is None
     assert "too much" in reason
 

@@ -8,7 +8,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import InputError, LimitError
-from orbitmc.inference.plan import decide
+from orbitmc.inference.plan import plan_model
 from orbitmc.inference.settings import Settings
 from tests.shared_data import shared
 
@@ -60,10 +60,10 @@ def test_auto_draws_blocks_too_where_it_samples(asked, monkeypatch):
         raise LimitError("too large")
 
     monkeypatch.setattr("orbitmc.exact.plan.predict", refuse)
-    chosen = decide(pairs(), Settings(samples=50, **asked))
+    chosen = plan_model(pairs(), Settings(samples=50, **asked))
     assert (chosen.settings.method, chosen.settings.base) == ("gibbs", "low-width")
     assert chosen.reason.startswith("too large")
-    alone = decide(pairs(), Settings(samples=50, scan="random"))
+    alone = plan_model(pairs(), Settings(samples=50, scan="random"))
     assert (alone.settings.method, alone.settings.base) == ("gibbs", "gibbs")
 
 

@@ -8,7 +8,7 @@ import pytest
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.inference._marginals import marginals
-from orbitmc.inference._resume import settings_from_checkpoint
+from orbitmc.inference._resume import saved_settings
 from orbitmc.inference.lift import CLASSES
 from orbitmc.inference.plan import choose_kernel
 from orbitmc.inference.program import MarkovLogic, ground_program
@@ -110,7 +110,7 @@ def test_what_a_run_records_gives_the_same_kernel_again(approximation):
     prepared = prepare(model.graph)
     settings = settings_for(approximation, alpha=0.6)
     record = json.loads(json.dumps({"kernel": settings.kernel()}))
-    again, _ = settings_from_checkpoint(record, "x.run")
+    again, _ = saved_settings(record, "x.run")
     assert again.approximation == approximation
     runs = [
         sample(prepared, choose_kernel(model, prepared, one).kernel, Schedule(samples=50), packs=1)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 import orbitmc as om
-from orbitmc.inference._resume import settings_from_checkpoint
+from orbitmc.inference._resume import saved_settings
 from orbitmc.kernels import integer
 from tests.cli.commands import orbitmc
 
@@ -154,12 +154,12 @@ def test_a_full_disk_costs_no_answer(spins, tmp_path, monkeypatch):
 def test_a_base_that_somebody_else_wrote_is_refused(base):
     record = {"kernel": {**om.Settings(method="lifted").kernel(), "base": base}}
     with pytest.raises(om.InputError, match=r"x\.run: this run cannot go on"):
-        settings_from_checkpoint(record, "x.run")
+        saved_settings(record, "x.run")
 
 
 def test_a_plain_record_gives_its_settings_back():
     settings = om.Settings(method="lmh", alpha=0.5, generators=["(0 1)"], base="mcsat")
-    found, ruled_out = settings_from_checkpoint({"kernel": settings.kernel()}, "x.run")
+    found, ruled_out = saved_settings({"kernel": settings.kernel()}, "x.run")
     assert (found, ruled_out) == (settings, ())
 
 

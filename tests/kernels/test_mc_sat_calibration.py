@@ -79,7 +79,7 @@ def beyond(programs, kernel_on):
     one_of_two[values.start[:-1][graph.cardinality == 2]] = False
     usable = one_of_two & (truth > 0.05) & (truth < 0.95)
     off = values.probabilities(found.probability) - truth
-    errors = values.spread(found.spread, 0.0)
+    errors = values.expand(found.spread, 0.0)
     share = 2 * t.sf(USUAL, 8 * PACKS - 1)
     together = np.bincount(owner[usable])
     count = int((np.abs(off) > USUAL * errors)[usable].sum())

@@ -14,7 +14,7 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.order_search import search_order
 from orbitmc.graph.ancestral import forward_draws, network_of
-from orbitmc.graph.feasibility import contradicts, possible_states, walked
+from orbitmc.graph.feasibility import contradicts, possible_states, walk_to_state
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
 from orbitmc.inference._marginals import marginals
@@ -87,7 +87,7 @@ def ask_everything(graph):
     automorphisms(graph, values=True)
     drawn = variable_graph(energy_form(graph))
     ball_cells(drawn, equitable_cells(drawn), reach=5)
-    walked(graph, possible_values(graph), np.random.default_rng(1))
+    walk_to_state(graph, possible_values(graph), np.random.default_rng(1))
 
 
 def models():

@@ -7,7 +7,7 @@ import orbitmc as om
 from orbitmc.estimate.marginals import About, Marginal, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, FROZEN, MISSED, UNMIXED, VERDICTS
 from orbitmc.inference.answer import _ruled_out
-from orbitmc.inference.plan import Decision
+from orbitmc.inference.plan import Plan
 from orbitmc.inference.settings import Settings
 from orbitmc.report.sentences import verdict
 from orbitmc.tuning.record import Tuning
@@ -90,14 +90,14 @@ def grid(sides):
 
 @pytest.mark.parametrize(("memory", "words"), [(2**30, True), (2**20, False)])
 def test_elimination_is_advised_after_mcsat_only_where_it_is_affordable(memory, words):
-    decision = Decision(grid(12), Settings(method="mcsat", memory=memory), "")
+    decision = Plan(grid(12), Settings(method="mcsat", memory=memory), "")
     assert _ruled_out(decision) == (() if words else ("exact",))
 
 
 def test_a_race_that_ends_with_gibbs_has_tried_jumps():
     settings = Settings(method="lmh", memory=2**20, moves=Tuning().record())
-    assert _ruled_out(Decision(grid(12), settings, "")) == ("lmh", "exact")
+    assert _ruled_out(Plan(grid(12), settings, "")) == ("lmh", "exact")
 
 
 def test_an_answer_of_gibbs_has_ruled_nothing_out():
-    assert _ruled_out(Decision(grid(12), Settings(method="gibbs", memory=2**20), "")) == ()
+    assert _ruled_out(Plan(grid(12), Settings(method="gibbs", memory=2**20), "")) == ()

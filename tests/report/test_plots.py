@@ -82,10 +82,10 @@ def test_the_autocorrelation_of_an_autoregressive_chain_is_known():
 
 
 def test_an_error_curve_is_drawn_on_logarithmic_axes():
-    from orbitmc.compare import by_method, error_curve, prepared_sampler, reference_of
+    from orbitmc.compare import by_method, error_curve, prepare_sampler, reference_of
 
     grid = om.ising_grid(3, 3, 0.3)
-    ready = prepared_sampler(by_method(grid, "gibbs", seconds=0.1))
+    ready = prepare_sampler(by_method(grid, "gibbs", seconds=0.1))
     found = error_curve(ready, reference_of(grid, seconds=1.0), seconds=0.1, seed=1)
     place = found.plot()
     assert place.get_xscale() == place.get_yscale() == "log"

@@ -12,8 +12,9 @@ from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels._mixture import mixture
 from orbitmc.kernels._relabelling import relabelling
 from orbitmc.kernels.block_gibbs.kernel import low_width
+from orbitmc.kernels.protocol import block_plans
 from orbitmc.sampling.checkpoint import load, save
-from orbitmc.sampling.pack import block_plans, empty_pack, start_values
+from orbitmc.sampling.pack import empty_pack, start_values
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from tests.oracle import brute_force

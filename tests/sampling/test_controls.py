@@ -118,7 +118,7 @@ def links(monkeypatch):
         made.append(part)
         return link_kernel(part)
 
-    monkeypatch.setattr(pack, "linked", counted)
+    monkeypatch.setattr(pack, "link_kernel", counted)
     return made
 
 

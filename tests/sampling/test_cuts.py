@@ -12,13 +12,13 @@ from orbitmc.estimate.tally import ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.relevance import components
 from orbitmc.kernels._alternation import alternation
-from orbitmc.kernels.protocol import Linked, steps
+from orbitmc.kernels.protocol import Linked, annealing_entries, steps
 from orbitmc.sampling.budget import Pace
 from orbitmc.sampling.checkpoint import arrays_of
 from orbitmc.sampling.pack import advance, start_pack
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
-from orbitmc.sampling.warmup import DrawsBlocks, warm_up
+from orbitmc.sampling.warmup import warm_up
 from tests.kernels.catalogue import combinations_on, every_kernel_on
 from tests.kernels.test_independence import bayesian
 from tests.oracle.random_models import random_graph, random_ising
@@ -55,7 +55,7 @@ def run_in_pieces(prepared, kernel, warm_ups, rounds, *, kind=None):
     settings = {} if kind is None else {"kind": kind}
     part_of = components(prepared.graph)
     pack = start_pack(prepared, kernel, seed=3, number=1, lanes=LANES, part_of=part_of, **settings)
-    annealing = sum(warm_ups) // 2 if isinstance(kernel, DrawsBlocks) else 0
+    annealing = sum(warm_ups) // 2 if annealing_entries(kernel) else 0
     taken = recorded = 0
     for count in warm_ups:
         warm_up(prepared, kernel, pack, steps=count, taken=taken, annealing=annealing)

@@ -14,6 +14,7 @@ from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.protocol import picks_at_random
 from orbitmc.models._ising import ising, ising_grid
 from orbitmc.sampling.budget import Clock
 from orbitmc.sampling.pack import start_pack, walk
@@ -22,7 +23,6 @@ from orbitmc.sampling.schedule import Schedule
 from orbitmc.sampling.warmup import (
     STRETCH,
     annealing_steps,
-    picks_at_random,
     shorten_annealing,
     shorten_spacing,
     warm_up,
@@ -186,9 +186,9 @@ def test_single_variables_and_one_block_of_all_are_not_annealed():
 
 def test_all_blocks_are_drawn_between_two_samples_unless_asked_otherwise():
     kernel = blocks_of(ORDERED.graph)
-    assert kernel.cycle > 4 * 64
+    assert kernel.record_every > 4 * 64
     run = sample(ORDERED, kernel, Schedule(samples=2), packs=1)
-    assert run.spacing == kernel.cycle
+    assert run.spacing == kernel.record_every
     run = sample(ORDERED, kernel, Schedule(samples=2, spacing=7), packs=1)
     assert run.spacing == 7
     run = sample(ORDERED, SystematicScan(), Schedule(samples=2), packs=1)

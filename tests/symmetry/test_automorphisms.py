@@ -12,7 +12,7 @@ from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.symmetry._automorphisms import (
     automorphisms,
     changes_energy,
-    given_generators,
+    group_of_generators,
     orbit_cells,
 )
 from tests.groups.builders import group_from_rows, permutation
@@ -227,13 +227,13 @@ def test_the_energy_check_sees_impossible_states():
 
 def test_given_generators_must_be_bijections_between_equal_domains():
     graph = Builder([2, 2, 3]).build()
-    assert given_generators(graph, [permutation(3, {0: 1, 1: 0})]).degree == 3
+    assert group_of_generators(graph, [permutation(3, {0: 1, 1: 0})]).degree == 3
     with pytest.raises(InputError):
-        given_generators(graph, [permutation(3, {0: 2, 2: 0})])
+        group_of_generators(graph, [permutation(3, {0: 2, 2: 0})])
     with pytest.raises(InputError):
-        given_generators(graph, [permutation(4, {0: 1, 1: 0})])
+        group_of_generators(graph, [permutation(4, {0: 1, 1: 0})])
     with pytest.raises(InputError):
-        given_generators(graph, [permutation(3, {0: 1, 1: 0}, {0: [1, 0, 2], 1: [0, 1, 2]})])
+        group_of_generators(graph, [permutation(3, {0: 1, 1: 0}, {0: [1, 0, 2], 1: [0, 1, 2]})])
 
 
 def test_orbits_become_cells():

@@ -21,7 +21,7 @@ def random_drawing(seed, *, points=14, colors=2, labels=3, factors=4):
     drawing.add_factors(
         np.zeros(factors, dtype=np.int64), members, np.tile([0, 0, 1], (factors, 1))
     )
-    return drawing.finished()
+    return drawing.build()
 
 
 def relabelled(graph, image):
@@ -39,7 +39,7 @@ def relabelled(graph, image):
     )
     color = np.empty(graph.vertices, dtype=np.int64)
     color[image] = graph.color
-    return drawing.finished()._replace(points=graph.points, color=color)
+    return drawing.build()._replace(points=graph.points, color=color)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -89,7 +89,7 @@ def test_the_work_grows_like_arcs_times_a_logarithm():
         drawing = GraphEncoder(np.zeros(count, dtype=np.int64))
         line = np.arange(count - 1)
         drawing.join(line, line + 1, np.zeros_like(line), np.zeros_like(line))
-        graph, own = drawing.finished(), memory(count)
+        graph, own = drawing.build(), memory(count)
         refine_colors(graph, graph.color, own)
         work.append(own.work[0] / (graph.arcs * np.log2(count)))
     assert max(work) < 3.0
@@ -103,5 +103,5 @@ def test_a_million_edges_take_seconds():
     ends = np.unique(np.sort(rng.integers(0, count, size=(1_000_000, 2)), axis=1), axis=0)
     ends = ends[ends[:, 0] != ends[:, 1]]
     drawing.join(ends[:, 0], ends[:, 1], ends[:, 0] * 0, ends[:, 0] * 0)
-    graph = drawing.finished()
+    graph = drawing.build()
     assert equitable_cells(graph).max() > 190_000

@@ -42,7 +42,7 @@ def clock(monkeypatch):
 def counted(clock, monkeypatch):
     """Steps take as long as they should, whatever else this machine does."""
 
-    def walker(graph, kernel, pack):
+    def stepper(graph, kernel, pack):
         def take(count):
             clock.now += seconds_of(kernel, pack.memory, count)
             walk(count)
@@ -50,9 +50,9 @@ def counted(clock, monkeypatch):
         walk = original(graph, kernel, pack)
         return take
 
-    original = trial_module.walker
-    monkeypatch.setattr(trial_module, "walker", walker)
-    monkeypatch.setattr(ladder_module, "walker", walker)
+    original = trial_module.stepper
+    monkeypatch.setattr(trial_module, "stepper", stepper)
+    monkeypatch.setattr(ladder_module, "stepper", stepper)
     monkeypatch.setattr(trial_module, "time", SimpleNamespace(thread_time=clock))
     return clock
 

@@ -9,13 +9,13 @@ import pytest
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.verdicts import TIED, UNMIXED
-from orbitmc.inference.answer import carry_out
-from orbitmc.inference.plan import choose_kernel, decide
+from orbitmc.inference._marginals import execute_plan
+from orbitmc.inference.plan import choose_kernel, plan_model
 from orbitmc.inference.settings import Settings
 from orbitmc.sampling.checkpoint import digest, load, save
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
-from orbitmc.tuning.race import race
+from orbitmc.tuning.race import run_race
 from tests.tuning.models import ordered_grid, two_far_modes, weak_grid
 
 TEMPERED = {
@@ -31,7 +31,7 @@ SETTINGS = Settings(method="lmh", samples=300, seed=5, packs=2, threads=1)
 def decided():
     """An ordered grid, and what was decided for it."""
     model = ordered_grid()
-    return model, decide(model, SETTINGS)
+    return model, plan_model(model, SETTINGS)
 
 
 def test_a_flip_is_chosen_where_all_spins_agree(decided):
@@ -46,7 +46,7 @@ def test_a_flip_is_chosen_where_all_spins_agree(decided):
 
 def test_gibbs_alone_is_chosen_where_it_forgets_fast():
     model = weak_grid()
-    found = race(model, prepare(model.graph), seconds=0.2)
+    found = run_race(model, prepare(model.graph), seconds=0.2)
     assert found.recipe.families == ()
     assert found.recipe.alpha == 1.0
     assert found.prices == ()
@@ -69,7 +69,7 @@ def test_nothing_changes_once_sampling_begins(decided):
 
 def test_a_replay_gives_the_same_numbers_without_a_race(decided):
     model, decision = decided
-    tuned = carry_out(decision)
+    tuned = execute_plan(decision)
     recorded = json.loads(json.dumps(tuned.about.moves))
     assert tuned.about.race
     replayed = om.marginals(model, settings=SETTINGS, moves=recorded)
@@ -137,7 +137,7 @@ def check_resumed(model, settings, tmp_path):
 
 def test_the_answer_agrees_with_the_exact_one(decided):
     model, decision = decided
-    found = carry_out(decision)
+    found = execute_plan(decision)
     exact = om.marginals(model, method="exact")
     names = list(model.names)
     off = np.array([found[name].probability[1] - exact[name].probability[1] for name in names])

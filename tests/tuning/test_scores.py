@@ -11,8 +11,8 @@ from scipy.stats import t as student
 
 import orbitmc as om
 from orbitmc.graph.builder import Builder
-from orbitmc.inference.answer import carry_out
-from orbitmc.inference.plan import decide
+from orbitmc.inference._marginals import execute_plan
+from orbitmc.inference.plan import plan_model
 from orbitmc.inference.settings import Settings
 from tests.tuning.models import assignment, named, one_hot_pages, ordered_grid
 from tests.tuning.scores import Runs, deviation, honest, normal_scores, scores
@@ -94,7 +94,7 @@ def test_errors_of_more_raced_runs_are_honest(build):
 def _raced(model, seeds):
     """Scores of runs whose moves a race has chosen; its states are not theirs."""
     exact = om.marginals(model, method="exact")
-    decision = decide(model, Settings(method="lmh", samples=RUNS.samples, packs=2, lanes=32))
+    decision = plan_model(model, Settings(method="lmh", samples=RUNS.samples, packs=2, lanes=32))
     return normal_scores(
         [deviation(_carried_out(model, decision, seed), seed, exact) for seed in seeds], RUNS
     )
@@ -102,7 +102,7 @@ def _raced(model, seeds):
 
 def _carried_out(model, decision, seed):
     settings = replace(decision.settings, seed=seed, threads=1)
-    return carry_out(replace(decision, settings=settings))
+    return execute_plan(replace(decision, settings=settings))
 
 
 def test_the_judge_believes_the_truth_and_no_less():

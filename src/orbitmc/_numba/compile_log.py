@@ -5,6 +5,8 @@ otherwise; `logging.getLogger("orbitmc").setLevel("ERROR")` silences them.
 """
 
 import atexit
+import enum
+import gc
 import logging
 import math
 import threading
@@ -12,11 +14,8 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from numba.core.event import Event, Listener
-
-from orbitmc._numba.store import MachineCode
 from orbitmc._numba.units import FrameType
 from orbitmc.errors import LimitError
 
@@ -29,8 +28,54 @@ PAUSE = 2.0
 """Seconds without compiling after which it is over."""
 
 
-class Remarks(Listener):  # type: ignore[misc]
-    """Hears of all compiling in this process, counts its seconds, and speaks of long ones."""
+class Work(enum.Enum):
+    """What takes time besides the work itself."""
+
+    COMPILING = "making machine code"
+    LOADING = "reading machine code from the disk"
+    INTERPRETING = "interpreting what could be compiled"
+
+
+class Listener(Protocol):
+    """Is told when our own functions are compiled, loaded or interpreted.
+
+    Functions of other people are none of our business: nobody is told of them.
+    """
+
+    def on_start(self, about: str) -> None: ...
+
+    def on_end(self) -> None: ...
+
+
+_LISTENERS: dict[Work, list[Listener]] = {work: [] for work in Work}
+
+
+def listen(listener: Listener, *kinds: Work) -> None:
+    """Tell a listener of work of these kinds from now on."""
+    for work in kinds:
+        _LISTENERS[work].append(listener)
+
+
+def stop_listening(listener: Listener, *kinds: Work) -> None:
+    for work in kinds:
+        _LISTENERS[work].remove(listener)
+
+
+@contextmanager
+def announce(work: Work, about: str = "") -> Iterator[None]:
+    """Tell those who listen that such work begins, and that it is over."""
+    listeners = tuple(_LISTENERS[work])
+    for listener in listeners:
+        listener.on_start(about)
+    try:
+        yield
+    finally:
+        for listener in listeners:
+            listener.on_end()
+
+
+class Remarks:
+    """Hears of all our compiling in this process, counts its seconds, and speaks of long ones."""
 
     def __init__(self) -> None:
         self.seconds, self.functions = 0.0, 0
@@ -39,26 +84,22 @@ class Remarks(Listener):  # type: ignore[misc]
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
 
-    def on_start(self, event: Event) -> None:
+    def on_start(self, about: str) -> None:
         with self._lock:
-            dispatcher = event.data["dispatcher"]
-            if not self._depth and not isinstance(dispatcher._cache, MachineCode):
-                return  # a function of somebody else's
             self._depth += 1
             if self._depth > 1:
                 return
-            self._begun, self._name = time.monotonic(), _name(**event.data)
+            self._begun, self._name = time.monotonic(), about
             if not self._said:
                 self._after(max(0.0, LONG - self._untold()), self._say_begun)
             else:
                 self._stop_timer()
 
-    def on_end(self, event: Event) -> None:
+    def on_end(self) -> None:
         with self._lock:
-            if self._depth != 1:
-                self._depth = max(0, self._depth - 1)
+            self._depth -= 1
+            if self._depth:
                 return
-            self._depth = 0
             self.seconds += time.monotonic() - self._begun
             self.functions += 1
             self._stop_timer()
@@ -105,13 +146,40 @@ class Remarks(Listener):  # type: ignore[misc]
             self._timer.cancel()
 
 
-def _name(dispatcher: Any, args: tuple[Any, ...], **rest: Any) -> str:
-    function = dispatcher.py_func
+def name_compilation(function: Any, signature: tuple[Any, ...]) -> str:
+    """What is compiled, as a remark says it."""
     name = f"{function.__module__}.{function.__qualname__}".removeprefix("orbitmc.")
-    return " of ".join([name, *(kind.about for kind in args if isinstance(kind, FrameType))])
+    return " of ".join([name, *(kind.about for kind in signature if isinstance(kind, FrameType))])
+
+
+class PausedCollection:
+    """Switches Python's search for unreachable objects off while we compile.
+
+    Compiling makes a million objects and frees most of them at once; to search them again and
+    again took an eighth of its time.
+    """
+
+    def __init__(self) -> None:
+        self._depth, self._was_enabled = 0, True
+        self._lock = threading.Lock()
+
+    def on_start(self, about: str) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._was_enabled = gc.isenabled()
+                gc.disable()
+            self._depth += 1
+
+    def on_end(self) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0 and self._was_enabled:
+                gc.enable()
 
 
 REMARKS = Remarks()
+listen(REMARKS, Work.COMPILING)
+listen(PausedCollection(), Work.COMPILING)
 atexit.register(REMARKS.say_over)
 
 

@@ -13,36 +13,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 import numba
-from numba.core.event import Event, Listener, TimingListener, register, unregister
 from numba.extending import overload, register_jitable
 
-from orbitmc._numba.compile_log import REMARKS
-from orbitmc._numba.internals import PausedCollection, compiler_classes
+from orbitmc._numba import internals
+from orbitmc._numba.compile_log import Work, announce, listen, name_compilation, stop_listening
 from orbitmc._numba.store import MachineCode
 from orbitmc._numba.units import FrameType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-OUTER_COMPILER, INNER_COMPILER = compiler_classes()
-INNER = {
-    "error_model": "numpy",
-    "_nrt": False,
-    "forceinline": True,
-    "fastmath": {"contract"},
-    "pipeline_class": INNER_COMPILER,
-}
-"""Options of functions that run inside compiled loops.
-
-They never allocate, so they need no reference counts (whose atomic updates would cost more than
-the work), and they are inlined, because passing a tuple of arrays costs one store per field.
-"""
-
-
-INTERPRETING = "orbitmc:interpreting"
-"""The event of interpreting what could be compiled."""
-
-register("numba:compile", REMARKS)
-register("numba:compile", PausedCollection())
+INNER = {"error_model": "numpy", "fastmath": {"contract"}, **internals.inner_options()}
+"""Options of functions that run inside compiled loops."""
 
 IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
 """What every generic function does for each type."""
@@ -50,24 +31,39 @@ IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
 
 def compiled(function: F) -> F:
     """Compile a function, keep the machine code on disk, and release the GIL while it runs."""
-    return _attach_store(function, nogil=True)
+    return _compile_once(function, nogil=True, **internals.outer_options())
 
 
 def unit(function: F) -> F:
     """Compile a function `(frame, number)`, that others call by address; it allocates nothing."""
-    return _attach_store(function, _nrt=False, no_cpython_wrapper=True)
+    return _compile_once(function, **internals.unit_options())
 
 
-def _attach_store(function: F, **options: bool) -> F:
-    dispatcher = numba.njit(error_model="numpy", pipeline_class=OUTER_COMPILER, **options)(function)
+def _compile_once(function: F, **options: Any) -> F:
+    dispatcher = numba.njit(error_model="numpy", **options)(function)
     if dispatcher is not function:  # they are the same where Numba is switched off
-        dispatcher._cache = MachineCode(function, modules_of)
+        internals.attach_store(dispatcher, MachineCode(function, modules_of))
+        _announce_compiling(dispatcher)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def _announce_compiling(dispatcher: Any) -> None:
+    """Tell those who listen when this function, and no other, is compiled or loaded."""
+    compile_signature = dispatcher.compile
+
+    def compile_and_tell(signature: Any) -> Any:
+        if signature in dispatcher.signatures:
+            return compile_signature(signature)
+        work = Work.LOADING if internals.is_stored(dispatcher, signature) else Work.COMPILING
+        with announce(work, name_compilation(dispatcher.py_func, signature)):
+            return compile_signature(signature)
+
+    dispatcher.compile = compile_and_tell
 
 
 def modules_of(signature: Any) -> set[str]:
     """The modules of the types in a signature, and of all that generic functions do for them."""
-    classes = {found for kind in signature for found in _classes_in(kind)}
+    classes = {part for kind in signature for part in _classes_in(kind)}
     bodies = {table[chosen] for table in IMPLEMENTATIONS for chosen in classes & table.keys()}
     return {thing.__module__ for thing in classes | bodies}
 
@@ -131,53 +127,64 @@ class Stopwatch:
     seconds = 0.0
 
     def __enter__(self) -> Self:
-        self._listener = TimingListener()
-        register("numba:compile", self._listener)
-        register(INTERPRETING, self._listener)
+        self._left_out = _Timer()
+        listen(self._left_out, Work.COMPILING, Work.INTERPRETING)
         self._begun = time.perf_counter()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.seconds = self.so_far()
-        unregister("numba:compile", self._listener)
-        unregister(INTERPRETING, self._listener)
+        stop_listening(self._left_out, Work.COMPILING, Work.INTERPRETING)
 
     def so_far(self) -> float:
         """The seconds from the beginning of the block until now."""
-        spent = time.perf_counter() - self._begun
-        compiling = self._listener.duration if self._listener.done else 0.0
-        return max(0.0, spent - compiling)
+        return max(0.0, time.perf_counter() - self._begun - self._left_out.seconds)
 
 
-class ThreadClock(Listener):  # type: ignore[misc]
+class _Timer:
+    """Adds up the seconds of what it is told of; what happens at the same time counts once."""
+
+    def __init__(self) -> None:
+        self.seconds, self._depth = 0.0, 0
+
+    def on_start(self, about: str) -> None:
+        if self._depth == 0:
+            self._since = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._since
+
+
+class ThreadClock:
     """Tells the CPU seconds of this thread in a `with` block so far.
 
     To compile, or to read from the disk what was compiled before, does not count.
     """
 
-    uncounted: tuple[str, ...] = ("numba:compiler_lock",)
+    uncounted: tuple[Work, ...] = (Work.COMPILING, Work.LOADING)
 
     def __enter__(self) -> Self:
         self._thread, self._depth, self._compiling = threading.get_ident(), 0, 0.0
-        for kind in self.uncounted:
-            register(kind, self)
+        listen(self, *self.uncounted)
         self._begun = time.thread_time()
         return self
 
     def __exit__(self, *error: object) -> None:
-        for kind in self.uncounted:
-            unregister(kind, self)
+        stop_listening(self, *self.uncounted)
 
     def __call__(self) -> float:
         return time.thread_time() - self._begun - self._compiling
 
-    def on_start(self, event: Event) -> None:
+    def on_start(self, about: str) -> None:
         if threading.get_ident() == self._thread:
             if self._depth == 0:
                 self._since = time.thread_time()
             self._depth += 1
 
-    def on_end(self, event: Event) -> None:
+    def on_end(self) -> None:
         if threading.get_ident() == self._thread:
             self._depth -= 1
             if self._depth == 0:
@@ -187,4 +194,4 @@ class ThreadClock(Listener):  # type: ignore[misc]
 class WorkClock(ThreadClock):
     """A clock of compiled work: what is interpreted instead does not count either."""
 
-    uncounted = ("numba:compiler_lock", INTERPRETING)
+    uncounted = (Work.COMPILING, Work.LOADING, Work.INTERPRETING)

@@ -18,10 +18,8 @@ from typing import Any
 
 import llvmlite
 import numba
-from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
+from orbitmc._numba import internals
 from orbitmc._util.digests import are_as_imported, digest_of
 
 MOST_BYTES = 2**30  # a full set takes about 60 MB; sources and versions come and go
@@ -29,7 +27,7 @@ DAY = 86_400.0
 AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)  # no links, no line ends
 
 
-class MachineCode(_Cache):  # type: ignore[misc]
+class MachineCode:
     """What Numba asks for machine code, and hands new machine code to.
 
     `modules_of(signature)` names the modules that the code for a signature is made of, besides
@@ -65,13 +63,13 @@ class MachineCode(_Cache):  # type: ignore[misc]
         payload = None if file is None else read(file)
         if payload is None:
             return None
-        return CompileResult._rebuild(target_context, *pickle.loads(payload))
+        return internals.unpack_code(target_context, pickle.loads(payload))
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a compiled function; where that cannot be, the next process compiles again."""
         file = self._file(signature, result.codegen)
         if file is not None and not result.lifted and not result.library.has_dynamic_globals:
-            write(file, dumps(result._reduce()))
+            write(file, internals.pack_code(result))
 
     def _file(self, signature: Any, codegen: Any) -> Path | None:
         """Where the code of a signature is kept; nowhere if its sources are unknown or edited."""
@@ -93,7 +91,8 @@ class MachineCode(_Cache):  # type: ignore[misc]
 def _versions() -> tuple[object, ...]:
     config = numba.config
     options = (config.OPT, config.BOUNDSCHECK, config.DEBUG_TYPEINFER)
-    return numba.__version__, llvmlite.__version__, sys.implementation.cache_tag, *options
+    versions = numba.__version__, llvmlite.__version__, sys.implementation.cache_tag
+    return *versions, *options, *internals.parts()
 
 
 def read(file: Path) -> bytes | None:

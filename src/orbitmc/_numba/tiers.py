@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numba
 import numpy as np
-from numba.core.event import trigger_event
 from numba.extending import typeof_impl
 
-from orbitmc._numba.jit import INTERPRETING, compiled
+from orbitmc._numba.compile_log import Work, announce
+from orbitmc._numba.internals import is_stored
+from orbitmc._numba.jit import compiled
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,7 +68,7 @@ def tier(work: Callable[..., float]) -> Callable[[F], F]:
 
 def is_compiled(function: Any) -> bool:
     """Whether a tiered function is interpreted no more."""
-    return function._spent == NO_MORE or bool(function.dispatcher.overloads)
+    return function._spent == NO_MORE or bool(function.dispatcher.signatures)
 
 
 def compile_next(function: Any) -> None:
@@ -102,17 +104,13 @@ class Tiered:
 
     def _is_kept(self, arguments: tuple[Any, ...]) -> bool:
         """Whether machine code for such arguments is on the disk."""
-        cache = getattr(self.dispatcher, "_cache", None)
-        if cache is None:
-            return False
-        signature = tuple(map(self.dispatcher.typeof_pyval, arguments))
-        return bool(cache.has(signature, self.dispatcher.targetctx))
+        return is_stored(self.dispatcher, tuple(map(numba.typeof, arguments)))
 
     def _interpreted(self, arguments: tuple[Any, ...]) -> Any:
         begun = time.thread_time()
         try:
             # compiled code says nothing of overflows either
-            with trigger_event(INTERPRETING), np.errstate(all="ignore"):
+            with announce(Work.INTERPRETING), np.errstate(all="ignore"):
                 return self.py_func(*arguments)
         finally:
             self._spent += time.thread_time() - begun

@@ -14,13 +14,10 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.datamodel import models
-from numba.extending import intrinsic, register_model
-from numba.np import numpy_support
-from numba.np.arrayobj import populate_array
+from numba.extending import intrinsic, models, register_jitable, register_model
 from numpy.typing import NDArray
 
+from orbitmc._numba import internals
 from orbitmc.errors import InputError
 
 WORD = ir.IntType(64)
@@ -69,16 +66,8 @@ def link(function: Callable[..., None], content: tuple[Any, ...], *kept: Any) ->
     words: list[int] = []
     kind = _frame_type(_described(content, words), content)
     frame = np.array(words, dtype=np.uint64)
-    return Link(Linked(_address(function, kind), _place(frame)), (frame, content, *kept))
-
-
-@functools.cache
-def _address(dispatcher: Any, kind: FrameType) -> int:
-    """Where the code for frames of a type begins; it is compiled if need be."""
-    signature = (kind, types.int64)
-    dispatcher.compile(signature)
-    made = dispatcher.overloads[signature]
-    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+    address = internals.address_of(function, (kind, types.int64))
+    return Link(Linked(address, _place(frame)), (frame, content, *kept))
 
 
 TYPES: dict[Key, FrameType] = {}
@@ -160,15 +149,25 @@ class _Opening:
         array = self.context.make_array(kind)(self.context, self.builder)
         data = self._word(array.data.type)
         shape = [self._word() for _ in range(kind.ndim)]
-        size = numpy_support.as_dtype(kind.dtype).itemsize
+        size = self.context.get_abi_sizeof(self.context.get_data_type(kind.dtype))
         if kind.layout == "C":
             strides = [WORD(size)]
             for length in reversed(shape[1:]):
                 strides.insert(0, self.builder.mul(strides[0], length))
         else:
             strides = [self._word() for _ in range(kind.ndim)]
-        populate_array(array, data, shape, strides[: kind.ndim], WORD(size), None)
+        array.data, array.itemsize = data, WORD(size)
+        array.shape, array.strides = self._pack(shape), self._pack(strides[: kind.ndim])
+        array.nitems = functools.reduce(self.builder.mul, shape, WORD(1))
+        for owner in ("meminfo", "parent"):  # nobody: the array belongs to who made the frame
+            setattr(array, owner, getattr(array, owner).type(None))
         return array._getvalue()
+
+    def _pack(self, words: list[Any]) -> Any:
+        packed = ir.ArrayType(WORD, len(words))(ir.Undefined)
+        for place, word in enumerate(words):
+            packed = self.builder.insert_value(packed, word, place)
+        return packed
 
     def _word(self, kind: Any = WORD) -> Any:
         place = self.builder.gep(self.words, [WORD(self.next)])
@@ -177,19 +176,19 @@ class _Opening:
         return self.builder.load(place)
 
 
+KINDS = (types.int64, types.int64)
+
+
 @intrinsic  # type: ignore[untyped-decorator]
-def call_indirect(typing: Any, address: Any, frame: Any, number: Any) -> Any:
-    """Let the unit at an address do its work on a frame; it is told a number, and gives nothing."""
-    kinds = (types.int64, types.int64)
-
+def _call(typing: Any, address: Any, frame: Any, number: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        where, *values = given
-        convention = context.call_conv
-        function = convention.get_function_type(types.none, kinds)
-        code = builder.inttoptr(where, function.as_pointer())
-        status, _ = convention.call_function(builder, code, types.none, kinds, values)
-        with cgutils.if_unlikely(builder, status.is_error):
-            convention.return_status_propagate(builder, status)
-        return context.get_dummy_value()
+        return internals.emit_call(context, builder, given[0], KINDS, given[1:])
 
-    return types.none(types.int64, *kinds), generate
+    return types.int64(types.int64, *KINDS), generate
+
+
+@register_jitable(error_model="numpy", **internals.inner_options())  # type: ignore[untyped-decorator]
+def call_indirect(address: int, frame: int, number: int) -> None:
+    """Let the unit at an address do its work on a frame; it is told a number, and gives nothing."""
+    if _call(address, frame, number) != 0:
+        raise RuntimeError("compiled code failed")

@@ -24,8 +24,8 @@ def pack_bits(matrix: Matrix) -> Bits:
 
 def unpack_bits(bits: Bits, columns: int) -> Matrix:
     """The Boolean matrix of packed rows."""
-    found = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=columns)
-    return found.view(np.bool_)
+    flags = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=columns)
+    return flags.view(np.bool_)
 
 
 @shared

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from orbitmc._numba.jit import shared
 from orbitmc._simd.vector_code import (
@@ -18,7 +17,10 @@ from orbitmc._simd.vector_code import (
     STREAMS,
     WORDS,
     Call,
+    allocate,
     broadcast,
+    count_to,
+    declare,
     eight_of,
     look_up,
     splat,
@@ -100,8 +102,8 @@ def _add_sextet(call: Call) -> None:
             total = call.load(fields, chunk + part, NUMBERS)
             for table, pattern in zip(tables, patterns, strict=True):
                 places = builder.zext(eight_of(builder, pattern, part), WORDS)
-                found = builder.bitcast(look_up(builder, table, places), NUMBERS)
-                total = builder.fadd(total, found)
+                terms = builder.bitcast(look_up(builder, table, places), NUMBERS)
+                total = builder.fadd(total, terms)
             call.store(total, fields, chunk + part)
 
 
@@ -182,7 +184,7 @@ def fetch_row(values: Bytes, variable: Index, width: Width) -> None:
 def _fetch_row(call: Call) -> None:
     builder, row = call.builder, call.row("values", "variable")
     kind = ir.FunctionType(ir.VoidType(), [row.type, I32, I32, I32])
-    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    fetch = declare(builder.module, kind, "llvm.prefetch.p0")
     for lane in range(0, call.lanes, LINE):
         builder.call(fetch, [call.at(row, lane), I32(0), I32(3), I32(1)])  # to read, for long, data
 
@@ -214,7 +216,7 @@ def counts_of_agreeing(call: Call) -> list[Any]:
         negative = broadcast(builder, builder.trunc(role, ir.IntType(8)), ROW.count)
         return builder.add(total, builder.xor(row, negative))
 
-    return _folded(call, agree, ROW, ROW, splat(0, ROW))
+    return _fold_rows(call, agree, ROW, ROW, splat(0, ROW))
 
 
 def bits_of_rows(
@@ -239,7 +241,7 @@ def _bits_of_rows(call: Call) -> None:
     def shift(total: Any, row: Any, role: Any) -> Any:
         return builder.add(builder.add(total, total), row)
 
-    _store(call, _folded(call, shift, ROW, ROW, splat(0, ROW)), "pattern", ROW)
+    _store(call, _fold_rows(call, shift, ROW, ROW, splat(0, ROW)), "pattern", ROW)
 
 
 def places_of_rows(
@@ -267,19 +269,19 @@ def _places_of_rows(call: Call) -> None:
         return builder.add(total, steps)
 
     begin = builder.trunc(call.number("start"), ir.IntType(32))
-    totals = _folded(call, walk, WORDS, EIGHT, broadcast(builder, begin, STREAMS))
+    totals = _fold_rows(call, walk, WORDS, EIGHT, broadcast(builder, begin, STREAMS))
     _store(call, totals, "place", WORDS)
 
 
-def _folded(call: Call, step: Step, kind: Any, read: Any, begin: Any) -> list[Any]:
+def _fold_rows(call: Call, step: Step, kind: Any, read: Any, begin: Any) -> list[Any]:
     """Go through the rows of the neighbours; gives where sums of a `kind` are, by lanes."""
     builder, states = call.builder, call.array("values")
     first, last = call.number("first"), call.number("last")
     others, roles = call.array("neighbour"), call.array("role")
     lanes = range(0, call.lanes, kind.count)
-    totals = [cgutils.alloca_once_value(builder, begin) for _ in lanes]
-    with cgutils.for_range(builder, builder.sub(last, first), intp=I64) as loop:
-        edge = builder.add(first, loop.index)
+    totals = [allocate(builder, begin) for _ in lanes]
+    with count_to(builder, builder.sub(last, first)) as number:
+        edge = builder.add(first, number)
         row = call.row_at(states, builder.zext(builder.load(call.at(others, edge)), I64))
         role = builder.load(call.at(roles, edge))
         for lane, total in zip(lanes, totals, strict=True):

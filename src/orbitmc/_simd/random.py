@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import F, generic, implementation, shared
@@ -35,6 +34,7 @@ from orbitmc._simd.vector_code import (
     WORDS,
     Call,
     concatenate,
+    declare,
     look_up,
     multiply_add,
     splat,
@@ -172,7 +172,7 @@ def _choose_of_three(call: Call) -> None:
     builder, places, target = call.builder, call.array("place"), call.row("values", "variable")
     limits = call.array("limit")
 
-    def reached(state: list[Any], lane: int) -> Any:
+    def count_reached(state: list[Any], lane: int) -> Any:
         pairs = ir.Constant(PAIRS, ir.Undefined)
         for k in range(STREAMS):
             place = builder.zext(builder.load(call.at(places, lane + k)), I64)
@@ -181,12 +181,12 @@ def _choose_of_three(call: Call) -> None:
         drawn = _draw_vector(builder, state)
         low = builder.trunc(pairs, WORDS)
         high = builder.trunc(builder.lshr(pairs, splat(32, PAIRS)), WORDS)
-        steps = [builder.icmp_unsigned(">=", drawn, one) for one in (low, high)]
+        steps = [builder.icmp_unsigned(">=", drawn, threshold) for threshold in (low, high)]
         return builder.add(*(builder.zext(step, EIGHT) for step in steps))
 
     with _state(call) as state:
         for row in range(0, call.lanes, 32):
-            parts = [reached(state, lane) for lane in range(row, row + 32, STREAMS)]
+            parts = [count_reached(state, lane) for lane in range(row, row + 32, STREAMS)]
             call.store(concatenate(builder, parts), target, row)
 
 
@@ -202,7 +202,7 @@ def toss_lanes(streams: Indices, coins: Bytes, width: Width) -> None:
 def _toss_lanes(call: Call) -> None:
     builder, drawn = call.builder, None
 
-    def tossed(state: list[Any], lane: int) -> Any:
+    def toss(state: list[Any], lane: int) -> Any:
         nonlocal drawn
         number = lane // STREAMS % BITS
         if number == 0:
@@ -210,7 +210,7 @@ def _toss_lanes(call: Call) -> None:
         bit = builder.and_(drawn, splat(1 << BITS - number, WORDS))
         return builder.icmp_unsigned("!=", bit, splat(0, WORDS))
 
-    _store_bits(call, tossed, call.array("coins"))
+    _store_bits(call, toss, call.array("coins"))
 
 
 def accept_lanes(streams: Indices, log_ratio: Floats, accepted: Bytes, width: Width) -> None:
@@ -225,16 +225,16 @@ def accept_lanes(streams: Indices, log_ratio: Floats, accepted: Bytes, width: Wi
 def _accept_lanes(call: Call) -> None:
     builder, ratios = call.builder, call.array("log_ratio")
 
-    def taken(state: list[Any], lane: int) -> Any:
+    def accept(state: list[Any], lane: int) -> Any:
         halves = [call.load(ratios, lane + 4 * half, DOUBLES) for half in range(2)]
-        rounded = concatenate(builder, [_rounded(builder, half) for half in halves])
+        rounded = concatenate(builder, [_round_to_float32(builder, half) for half in halves])
         sure = builder.fcmp_ordered(">=", rounded, splat(-NO_LOSS, NUMBERS))
         power = builder.fmul(_exponential(builder, rounded), splat(LARGEST_CHANCE, NUMBERS))
         drawn = builder.lshr(_draw_vector(builder, state), splat(1, WORDS))
         chosen = builder.icmp_signed("<", drawn, builder.fptosi(power, WORDS))
         return builder.or_(sure, chosen)
 
-    _store_bits(call, taken, call.array("accepted"))
+    _store_bits(call, accept, call.array("accepted"))
 
 
 def _store_bits(call: Call, eight_bits: Any, target: Any) -> None:
@@ -261,13 +261,13 @@ def _exponential(builder: Any, x: Any) -> Any:
     return builder.select(above, result, zero)
 
 
-def _rounded(builder: Any, doubles: Any) -> Any:
+def _round_to_float32(builder: Any, doubles: Any) -> Any:
     """Four float32; by its own name, so that LLVM does not make it eight in a slower register."""
     if not HAS_AVX2:
         return builder.fptrunc(doubles, FOUR)
     kind = ir.FunctionType(FOUR, [DOUBLES])
     name = "llvm.x86.avx.cvt.pd2.ps.256"
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [doubles])
+    return builder.call(declare(builder.module, kind, name), [doubles])
 
 
 LANE_UNIT = 32  # lanes come in multiples of this
@@ -339,7 +339,7 @@ def integer(rng: Any, bound: Index) -> int:
     >>> sorted(outcomes(throw, (0,)).items())
     [((0,), 0.25), ((1,), 0.25), ((2,), 0.25), ((3,), 0.25)]
     """
-    return _scaled(_next(rng.common) >> np.uint64(32), bound)
+    return _scale(_next(rng.common) >> np.uint64(32), bound)
 
 
 @draws
@@ -347,7 +347,7 @@ def two_integers(rng: Any, bound: Index, other: Index) -> tuple[int, int]:
     """Draw one of 0, …, bound - 1 and one of 0, …, other - 1, the same for all lanes."""
     drawn = _next(rng.common)
     high, low = drawn >> np.uint64(32), drawn & np.uint64(0xFFFFFFFF)
-    return _scaled(high, bound), _scaled(low, other)
+    return _scale(high, bound), _scale(low, other)
 
 
 @draws
@@ -503,7 +503,7 @@ def _next(state: Words) -> np.uint64:
 
 
 @shared
-def _scaled(drawn: np.uint64, bound: Index) -> int:
+def _scale(drawn: np.uint64, bound: Index) -> int:
     """One of 0, …, bound - 1 from a number of 32 bits."""
     return int(np.int64((drawn * np.uint64(bound)) >> np.uint64(32)))
 

@@ -39,13 +39,13 @@ def rows_differ(
 
 @vector_code(rows_differ)
 def _rows_differ(call: Call) -> Any:
-    one, other = call.row("values", "variable"), call.row("proposed", "place")
-    found = NONE
+    first, second = call.row("values", "variable"), call.row("proposed", "place")
+    difference = NONE
     for lane in range(0, call.lanes, 32):
-        differing = call.builder.xor(*(call.load(start, lane, ROW) for start in (one, other)))
-        found = call.builder.or_(found, differing)
+        differing = call.builder.xor(*(call.load(start, lane, ROW) for start in (first, second)))
+        difference = call.builder.or_(difference, differing)
     whole = ir.IntType(256)
-    return call.builder.icmp_unsigned("!=", call.builder.bitcast(found, whole), whole(0))
+    return call.builder.icmp_unsigned("!=", call.builder.bitcast(difference, whole), whole(0))
 
 
 def exchange_rows(
@@ -57,11 +57,11 @@ def exchange_rows(
 
 @vector_code(exchange_rows)
 def _exchange_rows(call: Call) -> None:
-    one, other = call.row("values", "variable"), call.row("proposed", "place")
+    row, partner = call.row("values", "variable"), call.row("proposed", "place")
     for lane in range(0, call.lanes, 32):
-        first, second = (call.load(start, lane, ROW) for start in (one, other))
-        call.store(second, one, lane)
-        call.store(first, other, lane)
+        first, second = (call.load(start, lane, ROW) for start in (row, partner))
+        call.store(second, row, lane)
+        call.store(first, partner, lane)
 
 
 def copy_row(proposed: Bytes, place: Index, values: Bytes, variable: Index, width: Width) -> None:
@@ -94,8 +94,8 @@ def _choose_by_coins(call: Call) -> None:
     target, tosses = call.row("proposed", "place"), call.array("coins")
     low, high = (call.row("values", name) for name in ("tails", "heads"))
     for lane in range(0, call.lanes, 32):
-        one, other, coin = (call.load(start, lane, ROW) for start in (low, high, tosses))
-        call.store(call.builder.select(_differ(call, coin, NONE), other, one), target, lane)
+        tails, heads, coin = (call.load(start, lane, ROW) for start in (low, high, tosses))
+        call.store(call.builder.select(_differ(call, coin, NONE), heads, tails), target, lane)
 
 
 def keep_accepted(
@@ -123,8 +123,8 @@ def _keep_accepted(call: Call) -> Any:
     starts = (present, former, call.array("accepted"), call.array("changed"))
     total = I64(0)
     for lane in range(0, call.lanes, 32):
-        new, old, taken, before = (call.load(start, lane, ROW) for start in starts)
-        wanted, differs = _differ(call, taken, NONE), _differ(call, new, old)
+        new, old, accepted, before = (call.load(start, lane, ROW) for start in starts)
+        wanted, differs = _differ(call, accepted, NONE), _differ(call, new, old)
         counted = _count(call, call.builder.and_(differs, wanted))
         total = call.builder.add(total, counted)
         call.store(call.builder.select(wanted, new, old), present, lane)
@@ -147,8 +147,8 @@ def _count_both(call: Call) -> Any:
     return total
 
 
-def _differ(call: Call, one: Any, other: Any) -> Any:
-    return call.builder.icmp_unsigned("!=", one, other)
+def _differ(call: Call, first: Any, second: Any) -> Any:
+    return call.builder.icmp_unsigned("!=", first, second)
 
 
 def _count(call: Call, flags: Any) -> Any:

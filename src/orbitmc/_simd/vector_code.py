@@ -7,14 +7,14 @@ argument of such a function is `width`, with one entry for each 32 lanes.
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
 STREAMS = 8  # 32-bit numbers in an AVX2 register, and interleaved generators
@@ -92,6 +92,38 @@ def vector_code(plain: Callable[..., Any]) -> Callable[[Callable[[Call], Any]], 
     return register
 
 
+def declare(module: Any, kind: ir.FunctionType, name: str) -> Any:
+    """A function that LLVM itself has, in a module."""
+    return module.globals.get(name) or ir.Function(module, kind, name)
+
+
+def allocate(builder: Any, value: Any) -> Any:
+    """A place of memory that holds a value; it is made once, where the function begins."""
+    with builder.goto_entry_block():
+        place = builder.alloca(value.type)
+    builder.store(value, place)
+    return place
+
+
+@contextmanager
+def count_to(builder: Any, number: Any) -> Iterator[Any]:
+    """Emit a loop around the instructions of a `with` block; gives 0, 1, … below a number."""
+    head, body, end = (
+        builder.append_basic_block(f"loop.{part}") for part in ("head", "body", "end")
+    )
+    before = builder.block
+    builder.branch(head)
+    builder.position_at_end(head)
+    index = builder.phi(number.type)
+    index.add_incoming(number.type(0), before)
+    builder.cbranch(builder.icmp_signed("<", index, number), body, end)
+    builder.position_at_end(body)
+    yield index
+    index.add_incoming(builder.add(index, number.type(1), flags=["nsw"]), builder.block)
+    builder.branch(head)
+    builder.position_at_end(end)
+
+
 def splat(value: float, kind: Any) -> ir.Constant:
     """A vector that repeats a constant."""
     return ir.Constant(kind, [value] * kind.count)
@@ -122,22 +154,22 @@ def eight_of(builder: Any, vector: Any, place: int) -> Any:
     return builder.shuffle_vector(vector, vector, order)
 
 
-def multiply_add(builder: Any, one: Any, other: Any, more: Any) -> Any:
-    """`one * other + more` of eight float32."""
+def multiply_add(builder: Any, factor: Any, other: Any, more: Any) -> Any:
+    """`factor * other + more` of eight float32."""
     kind = ir.FunctionType(NUMBERS, [NUMBERS] * 3)
-    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.fmuladd.v8f32")
-    return builder.call(function, [one, other, more])
+    function = declare(builder.module, kind, "llvm.fmuladd.v8f32")
+    return builder.call(function, [factor, other, more])
 
 
 def look_up(builder: Any, table: Any, places: Any) -> Any:
     """Eight entries of a table of eight, by the AVX2 permutation where there is one."""
     if HAS_AVX2:
         kind = ir.FunctionType(WORDS, [WORDS, WORDS])
-        permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx2.permd")
+        permute = declare(builder.module, kind, "llvm.x86.avx2.permd")
         return builder.call(permute, [table, places])
-    found = builder.shuffle_vector(table, table, splat(0, WORDS))
+    entries = builder.shuffle_vector(table, table, splat(0, WORDS))
     for entry in range(1, STREAMS):
         number = splat(entry, WORDS)
         here = builder.icmp_unsigned("==", places, number)
-        found = builder.select(here, builder.shuffle_vector(table, table, number), found)
-    return found
+        entries = builder.select(here, builder.shuffle_vector(table, table, number), entries)
+    return entries

@@ -29,34 +29,35 @@ def readonly(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return array
 
 
-def narrow_dtype(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A dataclass or a NamedTuple in a line: arrays by their shape, and what is long by its size.
 
     >>> from typing import NamedTuple
     >>> class Pair(NamedTuple):
     ...     name: str
     ...     numbers: Floats
-    >>> narrow_dtype(Pair("a", floats([1, 2, 3])))
+    >>> short_repr(Pair("a", floats([1, 2, 3])))
     "Pair(name='a', numbers=float64[3])"
     """
     if is_dataclass(value):
-        names = [one.name for one in fields(value) if one.repr]
+        names = [field.name for field in fields(value) if field.repr]
     else:
         names = list(getattr(value, "_fields", ()))
     if not names:
         return type(value).__name__
-    return f"{type(value).__name__}({', '.join(f'{n}={_piece(getattr(value, n))}' for n in names)})"
+    pairs = (f"{name}={_format_field(getattr(value, name))}" for name in names)
+    return f"{type(value).__name__}({', '.join(pairs)})"
 
 
-def _piece(held: Any) -> str:
-    if isinstance(held, np.ndarray):
-        return f"{held.dtype}[{', '.join(map(str, held.shape))}]"
-    if is_dataclass(held) or hasattr(held, "_fields"):
-        return type(held).__name__
-    if isinstance(held, tuple | list | dict | set | frozenset) and len(held) > FEW:
-        return f"{len(held)} items"
-    words = repr(held)
-    return words if len(words) <= LONGEST else type(held).__name__
+def _format_field(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    if is_dataclass(value) or hasattr(value, "_fields"):
+        return type(value).__name__
+    if isinstance(value, tuple | list | dict | set | frozenset) and len(value) > FEW:
+        return f"{len(value)} items"
+    words = repr(value)
+    return words if len(words) <= LONGEST else type(value).__name__
 
 
 def indices(values: ArrayLike) -> Indices:
@@ -143,7 +144,7 @@ def row_classes(rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
     """Where each distinct row first stands, in lexicographic order, and which of them each is."""
     if not len(rows):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    keys = _joined_columns(rows) if rows.dtype == np.int64 else list(rows.T)
+    keys = _join_columns(rows) if rows.dtype == np.int64 else list(rows.T)
     order = np.lexsort(keys[::-1]) if keys else np.arange(len(rows))
     new = np.zeros(len(rows), dtype=bool)
     new[0] = True
@@ -155,7 +156,7 @@ def row_classes(rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return order[new], which
 
 
-def _joined_columns(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _join_columns(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Fewer columns that order the rows alike: neighbours are joined while they fit."""
     least, most = rows.min(axis=0).tolist(), rows.max(axis=0).tolist()
     joined: list[NDArray[np.int64]] = []

@@ -51,7 +51,7 @@ def are_as_imported(modules: Iterable[str | None]) -> bool:
 
 def source_files(modules: Iterable[str | None]) -> dict[str, Path] | None:
     """The file of each module that these are made of, or nothing where one of these has none."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     wanted = set(modules)
     todo = [module for module in wanted if module is not None and _file(module) is not None]
     if len(todo) < len(wanted):
@@ -59,10 +59,10 @@ def source_files(modules: Iterable[str | None]) -> dict[str, Path] | None:
     while todo:
         module = todo.pop()
         file = _file(module)
-        if module not in found and file is not None:
-            found[module] = file
+        if module not in paths and file is not None:
+            paths[module] = file
             todo += _imports(module, *_stamp(file))
-    return found
+    return paths
 
 
 def _file(module: str) -> Path | None:
@@ -100,10 +100,10 @@ def _imports(module: str, file: Path, changed: int, size: int) -> tuple[str, ...
     """All that a source may import; a name that is no module has no file and falls out later."""
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     text = file.read_text(encoding="utf-8", errors="replace")
-    return tuple(dict.fromkeys(_named(text, package)))
+    return tuple(dict.fromkeys(_imported_modules(text, package)))
 
 
-def _named(text: str, package: str) -> Iterator[str]:
+def _imported_modules(text: str, package: str) -> Iterator[str]:
     for line in IMPORT.finditer(text):
         if line["modules"]:
             yield from NAME.findall(line["modules"].partition("#")[0])

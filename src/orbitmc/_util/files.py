@@ -157,50 +157,50 @@ Check = Callable[[Any], bool]
 CANNOT_GO_ON = "this run cannot go on: "
 
 
-def is_count(found: object) -> bool:
-    return type(found) is int and 0 <= found <= MOST
+def is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MOST
 
 
-def is_positive(found: object) -> bool:
-    return is_count(found) and found != 0
+def is_positive(value: object) -> bool:
+    return is_count(value) and value != 0
 
 
-def is_number(found: object) -> bool:
-    return type(found) in (int, float) and 0 <= found <= MOST  # type: ignore[operator]
+def is_number(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value <= MOST  # type: ignore[operator]
 
 
-def is_text(found: object) -> bool:
-    return isinstance(found, str)
+def is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
-def is_truth(found: object) -> bool:
-    return isinstance(found, bool)
+def is_truth(value: object) -> bool:
+    return isinstance(value, bool)
 
 
-def is_object(found: object) -> bool:
-    return isinstance(found, dict)
+def is_object(value: object) -> bool:
+    return isinstance(value, dict)
 
 
 def list_of(check: Check) -> Check:
-    return lambda found: isinstance(found, list) and all(map(check, found))
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
 def one_of(*words: str) -> Check:
-    return lambda found: isinstance(found, str) and found in words
+    return lambda value: isinstance(value, str) and value in words
 
 
 def or_none(check: Check) -> Check:
-    return lambda found: found is None or check(found)
+    return lambda value: value is None or check(value)
 
 
-def check_fields(found: object, checks: Mapping[str, Check], name: str) -> dict[str, Any]:
+def check_fields(value: object, checks: Mapping[str, Check], name: str) -> dict[str, Any]:
     """Give an object whose fields are exactly these, each as its check wants it."""
-    if not isinstance(found, dict) or found.keys() != checks.keys():
+    if not isinstance(value, dict) or value.keys() != checks.keys():
         raise InputError(f"its {name} has other fields than {', '.join(checks)}")
     for field, check in checks.items():
-        if not check(found[field]):
+        if not check(value[field]):
             raise InputError(f"the field {field!r} of its {name} is not what it should be")
-    return found
+    return value
 
 
 # Write text to files, packed or not, and weights in as few digits as read back the same.
@@ -218,12 +218,12 @@ def write_pieces(path: str | Path, pieces: Iterable[str]) -> None:
 
     Each piece is written before the next one is asked for.
     """
-    data = _encoded(path, pieces)
+    data = _encode(path, pieces)
     packed = Path(path).suffix.lower() == ".gz"
-    write_atomically(path, _packed(data) if packed else data)
+    write_atomically(path, _compress(data) if packed else data)
 
 
-def _encoded(path: str | Path, pieces: Iterable[str]) -> Iterator[bytes]:
+def _encode(path: str | Path, pieces: Iterable[str]) -> Iterator[bytes]:
     for piece in pieces:
         try:
             data = piece.encode()
@@ -233,7 +233,7 @@ def _encoded(path: str | Path, pieces: Iterable[str]) -> Iterator[bytes]:
         yield data
 
 
-def _packed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _compress(pieces: Iterable[bytes]) -> Iterator[bytes]:
     packer = zlib.compressobj(wbits=GZIP)
     for piece in pieces:
         yield packer.compress(piece)

@@ -72,7 +72,7 @@ def was_interrupted() -> bool:
     before = _heard.before
     if before is None or threading.current_thread() is threading.main_thread():
         return False
-    return any(all(one is not old for old in before) for one in _interrupts())
+    return any(all(interrupt is not old for old in before) for interrupt in _interrupts())
 
 
 def check_interrupt() -> None:
@@ -90,5 +90,5 @@ def _interrupts() -> list[KeyboardInterrupt]:
     """What the main thread is unwinding now, what it did not catch, what ended a question."""
     current = sys._current_exceptions().get(threading.main_thread().ident or 0)
     handled = current[1] if isinstance(current, tuple) else current  # a tuple before Python 3.12
-    found = (handled, getattr(sys, "last_value", None), *_ended)
-    return [one for one in found if isinstance(one, KeyboardInterrupt)]
+    errors = (handled, getattr(sys, "last_value", None), *_ended)
+    return [error for error in errors if isinstance(error, KeyboardInterrupt)]

@@ -29,8 +29,8 @@ def setting(
     are named), `least` is the smallest number that makes sense, and `kernel` marks what decides
     which kernel is used.
     """
-    said = {"help": help, "unset": unset, "methods": tuple(methods), "least": least}
-    return field(default=default, metadata={KEY: {**said, "kernel": kernel}})
+    metadata = {"help": help, "unset": unset, "methods": tuple(methods), "least": least}
+    return field(default=default, metadata={KEY: {**metadata, "kernel": kernel}})
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Setting:
     @property
     def expected(self) -> str:
         """What a value may be, in words."""
-        found = [_in_words(kind) for kind in self.kinds if kind is not NoneType]
+        kinds = [_in_words(kind) for kind in self.kinds if kind is not NoneType]
         least = "" if self.least is None else f" of {self.least} or more"
-        return " or ".join(found) + least
+        return " or ".join(kinds) + least
 
     @property
     def otherwise(self) -> str:
@@ -85,7 +85,7 @@ class Setting:
         small = self.least is not None and isinstance(value, Real) and float(value) < self.least
         return fits and not small
 
-    def refused(self, value: object) -> InputError:
+    def refusal(self, value: object) -> InputError:
         """What to raise for a value that makes no sense."""
         return InputError(f"{self.name}: expected {self.expected}, not {value!r}")
 
@@ -93,38 +93,39 @@ class Setting:
 @cache
 def settings_of(kind: Any) -> Mapping[str, Setting]:
     """All settings of a dataclass, by name."""
-    return {one.name: one for one in _each(kind)}
+    return {setting.name: setting for setting in _each(kind)}
 
 
 def _each(kind: type) -> Iterator[Setting]:
     hints = get_type_hints(kind)
-    for one in fields(kind):
-        if KEY in one.metadata:
-            default = None if one.default is MISSING else one.default
-            yield Setting(one.name, hints[one.name], default, **one.metadata[KEY])
+    for entry in fields(kind):
+        if KEY in entry.metadata:
+            default = None if entry.default is MISSING else entry.default
+            yield Setting(entry.name, hints[entry.name], default, **entry.metadata[KEY])
 
 
 def require_values(settings: Any) -> None:
     """Refuse values that are not what their fields may be."""
     kind: type = type(settings)
-    for one in settings_of(kind).values():
-        value = getattr(settings, one.name)
-        if not one.accepts(value):
-            raise one.refused(value)
+    for setting in settings_of(kind).values():
+        value = getattr(settings, setting.name)
+        if not setting.accepts(value):
+            raise setting.refusal(value)
 
 
 def format_settings(kind: type) -> str:
     """All settings of a dataclass with their help, one in each line, for docstrings."""
     return "\n".join(
-        f"- `{one.name}` ({_description(one)}): {one.help}" for one in settings_of(kind).values()
+        f"- `{setting.name}` ({_description(setting)}): {setting.help}"
+        for setting in settings_of(kind).values()
     )
 
 
-def _description(one: Setting) -> str:
+def _description(setting: Setting) -> str:
     """What a value may be, what holds where none is given, and which methods listen."""
-    default = f"default: {one.otherwise or 'none'}"
-    listeners = f"for {' and '.join(one.methods)}" if one.methods else ""
-    return "; ".join(part for part in (one.expected, default, listeners) if part)
+    default = f"default: {setting.otherwise or 'none'}"
+    listeners = f"for {' and '.join(setting.methods)}" if setting.methods else ""
+    return "; ".join(part for part in (setting.expected, default, listeners) if part)
 
 
 WORDS = {

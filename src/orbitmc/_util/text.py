@@ -60,7 +60,7 @@ def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
     most = memory // 4  # the bytes, the characters, and something to do with them
     try:
         with Path(path).open("rb") as file:
-            data = _unpacked(file, most)
+            data = _read_decompressed(file, most)
     except OSError as error:
         raise unreadable(path, error) from None
     except (EOFError, zlib.error) as error:
@@ -75,7 +75,7 @@ def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
     return data
 
 
-def _unpacked(file: BufferedReader, most: int) -> bytes:
+def _read_decompressed(file: BufferedReader, most: int) -> bytes:
     if file.peek(len(PACKED))[: len(PACKED)] != PACKED:
         return _read(file, most)
     with gzip.GzipFile(fileobj=file) as unpacked:
@@ -105,11 +105,11 @@ def unreadable(path: str | Path, error: OSError) -> InputError:
         return InputError(f"the gzip data is damaged: {error}", source=str(path))
     if not isinstance(error, FileNotFoundError):
         return InputError(f"cannot read it: {error.strerror}", source=str(path))
-    near = suggestion(Path(path).name, _listed(Path(path).parent))
+    near = suggestion(Path(path).name, _visible_names(Path(path).parent))
     return InputError(f"there is no such file{near}", source=str(path))
 
 
-def _listed(folder: Path) -> list[str]:
+def _visible_names(folder: Path) -> list[str]:
     """What people put into a folder; what is hidden there was not meant."""
     try:
         return [name for name in os.listdir(folder) if not name.startswith(".")]
@@ -126,7 +126,7 @@ def require_memory(source: str, needed: int, memory: int) -> None:
         )
 
 
-def unpacked_name(path: str | Path) -> Path:
+def strip_gz(path: str | Path) -> Path:
     """A path without the suffix of a packed file."""
     plain = Path(path)
     return plain.with_suffix("") if plain.suffix.lower() == ".gz" else plain
@@ -138,7 +138,7 @@ def suffix(path: str | Path) -> str:
     >>> suffix("GRID.UAI.gz")
     '.uai'
     """
-    return unpacked_name(path).suffix.lower()
+    return strip_gz(path).suffix.lower()
 
 
 def format_bytes(size: int) -> str:
@@ -172,14 +172,14 @@ def format_names(labels: Iterable[Any]) -> tuple[str, ...]:
     return texts if len(set(texts)) == len(texts) else tuple(map(repr, every))
 
 
-def shortened(word: str) -> str:
+def shorten(word: str) -> str:
     """What was found in a file, cut if it is long."""
     return word if len(word) <= 40 else word[:37] + "..."
 
 
-def listed(words: Iterable[str], most: int = 10) -> str:
+def join_words(words: Iterable[str], most: int = 10) -> str:
     """Some words, each shortened if it is long, and whether there are more."""
-    shown = [shortened(word) for word in itertools.islice(words, most + 1)]
+    shown = [shorten(word) for word in itertools.islice(words, most + 1)]
     return ", ".join(shown[:most]) + (", …" if len(shown) > most else "")
 
 
@@ -189,7 +189,7 @@ def quote(word: object) -> str:
     >>> quote("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
     """
-    return repr(shortened(word)) if isinstance(word, str) else shortened(repr(word))
+    return repr(shorten(word)) if isinstance(word, str) else shorten(repr(word))
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

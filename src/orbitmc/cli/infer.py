@@ -5,12 +5,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from orbitmc import _numba, formats, inference
 from orbitmc._util import files as records
-from orbitmc._util.files import lock_file
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import inputs as questions
 from orbitmc.cli import options
@@ -19,13 +20,15 @@ from orbitmc.cli.inputs import LogicOptions, ModelInput, logic_question
 from orbitmc.cli.options import QUESTION, argument, option, parse_assignments, part_of
 from orbitmc.cli.output import deliver, require_output
 from orbitmc.cli.questions import best_world, require_program
-from orbitmc.cli.session import CLOCK, print_remark, verb
-from orbitmc.errors import ContradictionError, InputError, LimitError, attribute_to_file
+from orbitmc.cli.running import Session
+from orbitmc.cli.session import CLOCK, command_line, print_remark, verb
+from orbitmc.errors import InputError, LimitError, attribute_to_file
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.marginals import Marginals
-    from orbitmc.graph.model import Model
-    from orbitmc.inference.settings import Settings
+    from contextlib import AbstractContextManager
+
+    from orbitmc import Marginals, Model
+    from orbitmc.inference import CheckpointWriter, Settings
 
 
 LOG_Z_SHARE = 0.4  # of a timed run
@@ -59,13 +62,11 @@ def infer(
     help_all: options.HelpAll = False,
 ) -> int:
     """Say how probable each value of each variable is, with its error."""
-    from orbitmc.inference._resume import require_new_run
-
     source = _one_of(model, program)
     _require_files(source, evidence, output, results, checkpoint)
     answers.require_page(report, [source, *(evidence or ())])
     given = parse_assignments("infer", more)
-    settings = settings_from(
+    settings = options.settings_from(
         given,
         method=method,
         generators=questions.read_generators(generators),
@@ -83,14 +84,14 @@ def infer(
         require_program(source, method)
         how = replace(_limits(settings), method=method)
         return best_world(source, evidence, how, logic, whole_world, results, quiet)
-    with lock_file(checkpoint):
-        require_new_run(checkpoint)
+    with _saving(settings) as writer:
         asked = questions.read_question(source, evidence, memory, logic, query)
         answers.require_rows(report, output, asked.rows)
         for remark in () if quiet else asked.remarks:
             print_remark(remark)
         reserve = _log_z_seconds(settings) if log_z else 0.0
-        answer, code = _ask(asked, settings, quiet=quiet, json=json, output=output, reserve=reserve)
+        reserve += answers.delivery_seconds(asked.plain, json=json, output=output)
+        answer, code = _ask(asked, settings, writer, reserve, quiet=quiet)
         if log_z and answer.about.log_z is None and not answer.about.interrupted:
             answer = _with_log_z(answer, asked.model, settings)
         code = answers.deliver(answer, json=json, output=output, quiet=quiet) or code
@@ -99,59 +100,51 @@ def infer(
         return answers.write_report(answer, report, output, quiet=quiet) or code
 
 
+def _saving(settings: "Settings") -> "AbstractContextManager[CheckpointWriter | None]":
+    """What saves the run, if it is to be saved."""
+    if settings.checkpoint is None:
+        return nullcontext()
+
+    return inference.open_checkpoint(
+        settings.checkpoint, settings.checkpoint_every, tell=print_remark
+    )
+
+
 def _ask(
     asked: questions.ModelInput,
     settings: "Settings",
+    writer: "CheckpointWriter | None",
+    reserve: float,
     *,
     quiet: bool,
-    json: bool,
-    output: Path | None,
-    reserve: float,
 ) -> tuple["Marginals", int]:
-    """Decide and carry out; gives the answer, and an exit code if its run was not kept.
+    """Ask with progress; gives the answer, and an exit code if its run was not saved."""
+    from orbitmc.inference.answer import answer
 
-    A timed run leaves so many seconds in `reserve`.
-    """
-    from orbitmc.cli.running import Session
-    from orbitmc.inference._resume import plan_record
-    from orbitmc.inference.answer import carry_out
-    from orbitmc.inference.plan import decide
-
-    place = None if settings.checkpoint is None else Path(settings.checkpoint)
-    session = Session(quiet, place, settings.checkpoint_every, asked.record)
-    with session, CLOCK.asking():
-        try:
-            if asked.joint_answer is not None:
-                return asked.joint_answer(settings, session.watchers), session.exit_code
-            decision = replace(decide(asked.model, settings), query=asked.query)
-            session.question.update(plan_record(decision))
-            printing = answers.delivery_seconds(decision.model, json=json, output=output)
-            found = carry_out(decision, session.watchers, asked.ground, after=reserve + printing)
-        except ContradictionError as error:
-            raise asked.explained(error) from None
-    about = asked.about(vars(settings))
-    return replace(asked.in_words(found), asked=about), session.exit_code
+    query = inference.marginals_query(
+        asked.source, asked.evidence, asked.names, settings=settings, command=command_line()
+    )
+    if writer is not None:
+        writer.record.update(asked.record)
+    with Session(quiet, writer) as session, CLOCK.asking():
+        marginals = answer(query, settings, session.watchers, reserve=reserve, checkpoint=writer)
+    return marginals, session.exit_code
 
 
 def _log_z_seconds(settings: "Settings") -> float:
     """How much of a timed run is for log Z, where it is sampled, too."""
-    from orbitmc.inference.settings import DEFAULT_SECONDS
-
-    return LOG_Z_SHARE * (settings.seconds or DEFAULT_SECONDS)
+    return LOG_Z_SHARE * (settings.seconds or inference.DEFAULT_SECONDS)
 
 
 def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "Marginals":
     """An answer with log Z, sampled within the same limits; a warning if it is not believed."""
-    from orbitmc._numba.compile_log import time_limit
-    from orbitmc.inference._log_z import latest, log_z
-
     about, limits = answer.about, _limits(settings)
     if limits.samples is None and limits.standard_error is None:
         limits = replace(limits, seconds=_log_z_seconds(settings))
-    end = math.inf if settings.seconds is None else latest(settings.seconds) - CLOCK()
+    end = math.inf if settings.seconds is None else inference.latest(settings.seconds) - CLOCK()
     try:
-        with time_limit(end):
-            found = log_z(model, settings=limits)
+        with _numba.time_limit(end):
+            found = inference.log_z(model, settings=limits)
     except LimitError as error:
         said = (*about.warnings, f"log Z is not known: {error}")
         return replace(answer, about=replace(about, warnings=said))
@@ -173,10 +166,8 @@ def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "M
 
 def _limits(settings: "Settings") -> "Settings":
     """Settings with their budget, memory and seed, and nothing of the method."""
-    from orbitmc.inference.settings import ENDS, Settings
-
-    kept = (*ENDS, "seed", "memory", "threads", "executor")
-    return Settings(**{name: getattr(settings, name) for name in kept})
+    kept = (*inference.ENDS, "seed", "memory", "threads", "executor")
+    return inference.Settings(**{name: getattr(settings, name) for name in kept})
 
 
 def _one_of(model: Path | None, program: Path | None) -> Path:
@@ -198,18 +189,6 @@ def _require_files(
     answers.require_writable(results)
     for written in (output, results):
         answers.require_other(written, [source, *(evidence or ())])
-
-
-def settings_from(given: dict[str, Any], **options: Any) -> "Settings":
-    """Settings from options and from what `--set` gave; refused where they make no sense."""
-    from orbitmc.inference.settings import ENDS, Settings
-
-    if sum(options.get(end) is not None for end in ENDS) > 1:
-        raise InputError("give only one of --seconds, --samples and --error")
-    settings = Settings(**options, **part_of(given, Settings))
-    settings.schedule()  # refuses what makes no sense before anything is read
-    settings.require_use()
-    return settings
 
 
 # `orbitmc resume`: go on with a run as if it had never stopped.
@@ -249,33 +228,22 @@ def resume(
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
     given = parse_assignments("resume", more)
-    from orbitmc.cli.running import Session
-    from orbitmc.inference._resume import (
-        continue_run,
-        query_from_checkpoint,
-        settings_from_checkpoint,
-    )
-    from orbitmc.sampling.checkpoint import load
 
-    with lock_file(run):
-        kept = load(run, memory=memory)
-        settings_from_checkpoint(
-            kept.question, str(run)
+    every = given.get("checkpoint_every")
+    with inference.resume_checkpoint(run, memory=memory, every=every, tell=print_remark) as (
+        saved,
+        writer,
+    ):
+        inference.saved_settings(
+            saved.question, str(run)
         )  # refuses what cannot go on before a model is read
-        again = ask_again(kept.question, model, memory, str(run))
-        names = None if again.ground is not None else query_from_checkpoint(kept, again.model)
-        with Session(quiet, run, given.get("checkpoint_every"), kept.question) as session:
-            found = continue_run(
-                kept,
-                again.model,
-                again.ground,
-                threads=given.get("threads"),
-                executor=cluster,
-                memory=memory,
-                watchers=session.watchers,
+        again = ask_again(saved.question, model, memory, str(run))
+        limits = inference.Settings(threads=given.get("threads"), executor=cluster, memory=memory)
+        with Session(quiet, writer) as session:
+            answer = inference.answer_checkpoint(
+                saved, again.source, limits, [*session.watchers, writer], command=command_line()
             )
-        found = again.in_words(found.only(names))
-        code = deliver(found, json=json, output=output, quiet=quiet)
+        code = deliver(answer, json=json, output=output, quiet=quiet)
         return code or session.exit_code
 
 
@@ -291,9 +259,8 @@ def ask_again(
         return logic_question(path, tuple(pieces), memory, options)
     with attribute_to_file(source, records.CANNOT_GO_ON):
         evidence = _evidence(record.get("evidence"), _are_seen)
-    from orbitmc.formats.registry import read
 
-    return ModelInput(read(path, memory=memory).given(evidence), record)
+    return ModelInput(formats.read(path, memory=memory).given(evidence), None, record)
 
 
 def _model(record: Mapping[str, Any], source: str) -> str:

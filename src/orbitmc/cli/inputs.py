@@ -2,23 +2,23 @@
 
 import math
 import os
-import shlex
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from orbitmc import formats, inference
 from orbitmc._util.settings import setting
+from orbitmc._util.text import MEMORY, Text, read_text
 from orbitmc.cli.session import CLOCK
-from orbitmc.errors import ContradictionError, InputError, attribute_to_file
+from orbitmc.errors import InputError, attribute_to_file
+from orbitmc.mln import grounding
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.marginals import Marginals, Provenance
-    from orbitmc.graph.evidence import Evidence
-    from orbitmc.graph.model import Model
+    from orbitmc import Model
+    from orbitmc.inference import Evidence
     from orbitmc.inference.program import MarkovLogic
-    from orbitmc.mln.grounding.grounding import Ground
 
 
 LOGIC_SUFFIXES = (".mln", ".pracmln")
@@ -55,38 +55,39 @@ class LogicOptions:
 
 @dataclass(frozen=True)
 class ModelInput:
-    """A model that evidence is built into, and how to say its answer.
+    """What a command is asked about: a model with evidence, or the model of a `program`.
 
-    `record` is what a checkpoint needs to ask the same again. A query with conjunctions has a
-    `joint_answer`. Of a program, `atoms` counts what is asked about.
+    `names` are the variables of a query. `record` is what a checkpoint needs to ask the same
+    again.
     """
 
-    model: "Model"
+    plain: "Model"
+    evidence: "Evidence | None"
     record: Mapping[str, Any]
-    ground: "Ground | None" = None
-    in_words: Callable[["Marginals"], "Marginals"] = lambda found: found
-    explained: Callable[[ContradictionError], ContradictionError] = lambda error: error
-    remarks: Sequence[str] = field(default=())
-    query: tuple[str, ...] | None = None
-    joint_answer: Callable[..., "Marginals"] | None = None
-    unseen: "tuple[Model, Evidence] | None" = None
-    atoms: Callable[[], float] | None = None
+    names: tuple[str, ...] | None = None
+    program: "MarkovLogic | None" = None
+
+    @property
+    def source(self) -> "Model | MarkovLogic":
+        """Whom to ask."""
+        return self.plain if self.program is None else self.program
+
+    @cached_property
+    def model(self) -> "Model":
+        """The model, given the evidence."""
+        return self.plain.given(self.evidence)
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What must be said of how a program was read."""
+        return () if self.program is None else self.program.remarks
 
     def rows(self) -> float:
         """How many rows an answer has; infinite where that is not known before."""
-        if self.atoms is not None:
-            return self.atoms()
-        domains = self.model.domains()
-        return sum(len(domains[name]) for name in self.query or domains)
-
-    def about(self, settings: Mapping[str, Any]) -> "Provenance":
-        """The question as an answer keeps it; `unseen` is the model beside its evidence."""
-        from orbitmc.estimate.marginals import Provenance
-
-        model, evidence = self.unseen or (self.model, None)
-        command = shlex.join(["orbitmc", *sys.argv[1:]])
-        in_atoms = None if self.ground is None else self.in_words
-        return Provenance(model, evidence, settings, command, in_atoms)
+        if self.program is not None:
+            return math.inf if self.program.conjunctions else len(self.program.asked.names)
+        domains = self.plain.domains()
+        return sum(len(domains[name]) for name in self.names or domains)
 
 
 def as_one(query: Sequence[str] | None) -> str | None:
@@ -113,17 +114,14 @@ def read_question(
         raise InputError(
             f"{_named(logic)} belongs to Markov logic programs (.mln, .pracmln)", source=str(path)
         )
-    from orbitmc.formats.evidence import merged_evidence, read_evidence
-    from orbitmc.formats.registry import read
-    from orbitmc.inference.query import names_in, resolve_query
 
     with CLOCK.apart():
-        model = read(path, memory=memory)
-    found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
-    seen = merged_evidence(found, model)
-    names = resolve_query(names_in(query, model), model) if query else None
+        model = formats.read(path, memory=memory)
+    found = [formats.read_evidence(piece, model, memory=memory) for piece in pieces or ()]
+    seen = formats.merge_evidence(found, model)
+    names = inference.resolve_query(inference.names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
-    return ModelInput(model.given(seen), record, query=names, unseen=(model, seen))
+    return ModelInput(model, seen, record, names)
 
 
 def _named(logic: LogicOptions) -> str:
@@ -137,11 +135,8 @@ def read_program(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
 ) -> "MarkovLogic":
     """Read a program and all pieces of evidence, files and atoms."""
-    from orbitmc.inference.program import read_logic
-    from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS
-
     files, texts = _sorted_out(pieces)
-    return read_logic(
+    return inference.read_logic(
         path,
         files,
         query=options.query,
@@ -152,7 +147,7 @@ def read_program(
         dialect=options.dialect,
         meaning=options.meaning,
         unweighted=options.unweighted,
-        max_groundings=options.max_groundings or MOST_GROUNDINGS,
+        max_groundings=options.max_groundings or grounding.MOST_GROUNDINGS,
         memory=memory,
     )
 
@@ -168,16 +163,7 @@ def logic_question(
         "pieces": [*(str(file.resolve()) for file in files), *texts],
         "logic": asdict(replace(options, query_file=file)),
     }
-    return ModelInput(
-        asked.model,
-        record,
-        asked.ground,
-        asked.in_atoms,
-        asked.explained,
-        asked.remarks,
-        joint_answer=asked.joint_answer if asked.conjunctions else None,
-        atoms=lambda: math.inf if asked.conjunctions else len(asked.asked.names),
-    )
+    return ModelInput(asked.model, None, record, program=asked)
 
 
 def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -203,19 +189,16 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
     """Read recorded moves: JSON text, or a file of an answer that holds them."""
     if piece is None:
         return None
-    from orbitmc._util.text import MEMORY, Text, read_text
-    from orbitmc.formats.json_model import parse_json
-    from orbitmc.tuning.record import tuning_from_record
 
     text = Text("--set moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
-    found = parse_json(text, memory=MEMORY)
+    found = formats.parse_json(text, memory=MEMORY)
     moves = found.get("moves", found) if isinstance(found, dict) else None
     if not isinstance(moves, dict):
         raise InputError(
             "it holds no moves: an object with families and period", source=text.source
         )
     with attribute_to_file(text.source):
-        tuning_from_record(moves)
+        inference.tuning_from_record(moves)
     return moves
 
 
@@ -231,7 +214,6 @@ def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _lines(path: Path) -> list[str]:
-    from orbitmc._util.text import read_text
 
     text = read_text(path)
     lines = [line.strip() for line in text.content.splitlines()]

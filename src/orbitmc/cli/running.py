@@ -1,21 +1,17 @@
 """What accompanies a run on the command line: progress, Ctrl-C, checkpoints."""
 
 import sys
-from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from orbitmc._numba.compile_log import LOGGER, REMARKS
+from orbitmc import _numba, inference
 from orbitmc.cli.session import handled_by, print_remark
-from orbitmc.errors import InputError
-from orbitmc.inference.progress import ProgressObserver
-from orbitmc.sampling.checkpoint import Checkpoints, save
-from orbitmc.sampling.run import Run, RunObserver
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from orbitmc.inference import CheckpointWriter, Run, RunObserver
 
 
 class Stopping:
@@ -90,34 +86,31 @@ class Compiling:
         self.quiet = quiet
 
     def __enter__(self) -> Self:
-        self._before = LOGGER.disabled
-        LOGGER.disabled = self._before or self.quiet
+        self._before = _numba.LOGGER.disabled
+        _numba.LOGGER.disabled = self._before or self.quiet
         return self
 
     def __exit__(self, *error: Any) -> None:
-        REMARKS.say_over()
-        LOGGER.disabled = self._before
+        _numba.REMARKS.say_over()
+        _numba.LOGGER.disabled = self._before
 
 
 class Session:
-    """Watches a run; whatever ends it, the last state is kept when a file was named.
+    """Shows the progress of a run, and ends it early when asked to.
 
-    A file that cannot be written, say on a full disk, costs neither the run nor its answer;
-    `exit_code` then says so.
+    `exit_code` says whether its last state could not be saved by the `writer` of a checkpoint.
     """
 
     exit_code = 0
 
-    def __init__(
-        self, quiet: bool, checkpoint: Path | None, every: float | None, question: Mapping[str, Any]
-    ) -> None:
-        self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
-        self.progress, self.stopping = ProgressObserver(None if quiet else Display()), Stopping()
+    def __init__(self, quiet: bool, writer: "CheckpointWriter | None" = None) -> None:
+        self.quiet, self.writer = quiet, writer
+        self.progress, self.stopping = (
+            inference.ProgressObserver(None if quiet else Display()),
+            Stopping(),
+        )
         self.watchers: list[RunObserver] = [self.stopping, self.progress]
         self.around = ExitStack()
-        if checkpoint is not None:
-            self.keep = Checkpoints(checkpoint, self.question, every=every)
-            self.watchers.append(self._try_to_keep)
 
     def __enter__(self) -> Self:
         self.around.enter_context(Compiling(quiet=self.quiet))
@@ -127,21 +120,12 @@ class Session:
     def __exit__(self, *error: Any) -> None:
         with self.around:
             self.progress.close()
-            if self.stopping.run is not None and self.checkpoint is not None:
-                self._keep_at_last(self.stopping.run, self.checkpoint)
+            if self.writer is not None and self.stopping.run is not None:
+                self._save(self.writer, self.stopping.run)
 
-    def _try_to_keep(self, run: Run) -> None:
-        try:
-            self.keep(run)
-        except InputError as error:
-            print_remark(f"warning: the run was not saved: {error}; it continues")
-
-    def _keep_at_last(self, run: Run, path: Path) -> None:
-        try:
-            save(run, path, self.question)
-        except InputError as error:
-            print_remark(f"the run was not saved: {error}")
-            self.exit_code = error.exit_code
-            return
-        if run.interrupted or not self.quiet:
-            print_remark(f"the run is saved in {path}; `orbitmc resume` continues it")
+    def _save(self, writer: "CheckpointWriter", run: "Run") -> None:
+        writer.close()
+        if writer.error is not None:
+            self.exit_code = writer.error.exit_code
+        elif run.interrupted or not self.quiet:
+            print_remark(f"the run is saved in {writer.path}; `orbitmc resume` continues it")

@@ -7,6 +7,7 @@ import _thread
 import errno
 import functools
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -16,15 +17,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import Any, ParamSpec
 
 import typer
 
+from orbitmc import _numba, inference
+from orbitmc._util.loading import extra
 from orbitmc.errors import InputError, OrbitError, is_interrupt
-
-if TYPE_CHECKING:
-    pass
-
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
 AGAIN_SECONDS = 0.05
@@ -117,9 +116,7 @@ class CommandClock:
     @contextmanager
     def asking(self) -> Iterator[None]:
         """Let a question take what was done for it so far from its time."""
-        from orbitmc._numba.compile_log import asked_before
-
-        with asked_before(self()):
+        with _numba.asked_before(self()):
             yield
 
 
@@ -153,6 +150,11 @@ def _done(command: Callable[P, int], *arguments: P.args, **options: P.kwargs) ->
     with cluster(str(options["cluster"])) as executor:
         options["cluster"] = executor
         return command(*arguments, **options)
+
+
+def command_line() -> str:
+    """What was typed."""
+    return shlex.join(["orbitmc", *sys.argv[1:]])
 
 
 def print_remark(message: str) -> None:
@@ -209,12 +211,6 @@ def unwritten(error: OSError) -> int:
     return UNWRITTEN
 
 
-# What a command shows while it works: a bar or lines, and remarks about compiling.
-
-
-# What accompanies a run on the command line: progress, Ctrl-C, checkpoints.
-
-
 # `--cluster ADDRESS`: the workers of dask that do the work of a command.
 
 LOCAL = "local"
@@ -229,7 +225,6 @@ def cluster(address: str | None) -> Iterator[Executor | None]:
     if address is None:
         yield None
         return
-    from orbitmc._util.loading import extra
 
     distributed = extra("distributed", "cluster")
     with ExitStack() as opened:
@@ -257,8 +252,7 @@ def _client(distributed: Any, address: str, opened: ExitStack) -> Any:
 
 
 def _local(distributed: Any) -> Any:
-    from orbitmc.sampling.budget import available_cores
 
     return distributed.LocalCluster(
-        n_workers=available_cores(), threads_per_worker=1, dashboard_address=":0"
+        n_workers=inference.available_cores(), threads_per_worker=1, dashboard_address=":0"
     )

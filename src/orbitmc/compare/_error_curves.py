@@ -14,7 +14,7 @@ from scipy.special import bdtrc, stdtr, stdtrit
 
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import COLUMNS
-from orbitmc._util.arrays import Floats, Indices, lengths, narrow_dtype
+from orbitmc._util.arrays import Floats, Indices, lengths, short_repr
 from orbitmc._util.text import MEMORY
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError, LimitError
@@ -26,7 +26,7 @@ from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import TALLIES
 from orbitmc.inference.lift import by_approximate_symmetries
-from orbitmc.inference.plan import PlannedKernel, choose_kernel, decide
+from orbitmc.inference.plan import PlannedKernel, choose_kernel, plan_model
 from orbitmc.inference.settings import METHODS, Settings
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.run import Run
@@ -51,7 +51,7 @@ class Sampler:
     make: Callable[[Model, PreparedGraph], PlannedKernel]
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class PreparedSampler:
     about: str
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY) -> Sampler:
@@ -82,30 +82,30 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
     settings = Settings(method=method, seconds=seconds, memory=memory)  # type: ignore[arg-type]
 
     def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
-        decision = decide(model, settings)
-        found = choose_kernel(model, prepared, decision.settings)
-        about = decision.choice.about if decision.choice else found.about
-        return PlannedKernel(found.kernel, about, found.pools)
+        plan = plan_model(model, settings)
+        planned = choose_kernel(model, prepared, plan.settings)
+        about = plan.choice.about if plan.choice else planned.about
+        return PlannedKernel(planned.kernel, about, planned.pools)
 
     return Sampler(method, harden(model).model, make)
 
 
-def prepared_sampler(sampler: Sampler) -> PreparedSampler:
+def prepare_sampler(sampler: Sampler) -> PreparedSampler:
     """Make the kernel of a sampler, and note how long that takes.
 
     It is made twice, because the first time also loads machine code; only the second is timed.
 
     >>> import orbitmc as om
-    >>> ready = prepared_sampler(by_method(om.ising_grid(3, 3, 0.3), "gibbs", seconds=1.0))
+    >>> ready = prepare_sampler(by_method(om.ising_grid(3, 3, 0.3), "gibbs", seconds=1.0))
     >>> type(ready.kernel).__name__, ready.seconds < 1.0
     ('SystematicScan', True)
     """
     sampler.make(sampler.model, prepare(sampler.model.graph))
     with Stopwatch() as watch:
         prepared = prepare(sampler.model.graph)
-        found = sampler.make(sampler.model, prepared)
+        planned = sampler.make(sampler.model, prepared)
     return PreparedSampler(
-        sampler.name, sampler.model, prepared, found.kernel, watch.seconds, found.about
+        sampler.name, sampler.model, prepared, planned.kernel, watch.seconds, planned.about
     )
 
 
@@ -127,7 +127,7 @@ class Reference:
     how: str
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def reference_of(
@@ -152,17 +152,17 @@ def reference_of(
     try:
         plan = predict(model.graph, memory=memory, seconds=2.0)
         if plan.bytes <= memory and plan.seconds <= EXACT_SECONDS:
-            found = eliminate(model.graph, memory=memory, plan=plan)
+            exact = eliminate(model.graph, memory=memory, plan=plan)
             nothing = Divergence(0.0, 0.0, 0.0)
-            return Reference(np.concatenate([np.zeros(0), *found.marginals]), nothing, "exact")
+            return Reference(np.concatenate([np.zeros(0), *exact.marginals]), nothing, "exact")
     except LimitError:
         pass  # a price that cannot be told is too high
     gibbs = by_method(model, "gibbs", seconds=seconds, memory=memory)
     both = samplers or [gibbs, _with_some_jumps(model, seconds, memory)]
-    ready = map(prepared_sampler, both)
-    runs = [_long_run(one, seconds, seed + number) for number, one in enumerate(ready)]
+    ready = map(prepare_sampler, both)
+    runs = [_long_run(sampler, seconds, seed + number) for number, sampler in enumerate(ready)]
     start = values_of(model.graph.cardinality).start
-    return combine_if_agreeing(runs, start, [one.name for one in both])
+    return combine_if_agreeing(runs, start, [sampler.name for sampler in both])
 
 
 def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
@@ -170,7 +170,7 @@ def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
     settings = Settings(method="lmh", seconds=seconds, memory=memory)
 
     def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
-        raced = decide(model, settings).settings
+        raced = plan_model(model, settings).settings
         if raced.moves is not None and not raced.moves["families"]:
             return by_approximate_symmetries(model, prepared)
         return choose_kernel(model, prepared, raced)
@@ -190,16 +190,16 @@ class Estimate:
     spread: Floats
 
 
-def _long_run(one: PreparedSampler, seconds: float, seed: int) -> Estimate:
+def _long_run(sampler: PreparedSampler, seconds: float, seed: int) -> Estimate:
     schedule = Schedule(seconds=seconds)
-    run = sample(one.prepared, one.kernel, schedule, seed=seed)
+    run = sample(sampler.prepared, sampler.kernel, schedule, seed=seed)
     if run.interrupted:
         raise KeyboardInterrupt("before the truth was known")
-    places, found = values_of(one.model.graph.cardinality), run.statistics()
+    places, statistics = values_of(sampler.model.graph.cardinality), run.statistics()
     return Estimate(
-        places.probabilities(found.probability),
-        places.spread(found.standard_error, 0.0),
-        places.spread(found.spread, 0.0),
+        places.probabilities(statistics.probability),
+        places.expand(statistics.standard_error, 0.0),
+        places.expand(statistics.spread, 0.0),
     )
 
 
@@ -214,10 +214,10 @@ def combine_if_agreeing(
     of variables that move together stray together, each about as seldom; at three errors, the
     regions of a large magnet would be refused far too often.
     """
-    one, two = runs
-    error = np.hypot(one.standard_error, two.standard_error)
+    first, second = runs
+    error = np.hypot(first.standard_error, second.standard_error)
     known = np.maximum(error, ROUNDING)  # smaller errors are given as zero
-    apart = (np.abs(one.probability - two.probability) / known)[_free_values(start)]
+    apart = (np.abs(first.probability - second.probability) / known)[_free_values(start)]
     strays, allowed = int((apart > AGREEMENT).sum()), strays_by_chance(len(apart))
     farthest = float(stdtrit(DEGREES, 1 - DOUBT / (2 * max(1, len(apart)))))
     far = int((apart > max(AGREEMENT, farthest)).sum())
@@ -227,8 +227,8 @@ def combine_if_agreeing(
             f"{names[0]} and {names[1]} do not agree: {share} ({allowed} may be), and {far} more "
             f"than {farthest:.1f}, so nobody knows the truth; give it more seconds"
         )
-    middle = (one.probability + two.probability) / 2
-    floor = expected_divergence(middle, np.hypot(one.spread, two.spread) / 2, start)
+    middle = (first.probability + second.probability) / 2
+    floor = expected_divergence(middle, np.hypot(first.spread, second.spread) / 2, start)
     return Reference(middle, floor, f"long runs of {names[0]} and {names[1]}; {share}")
 
 
@@ -283,11 +283,11 @@ class ErrorCurve:
         return importlib.import_module("orbitmc.compare.figures").plot_curve(self, ax)
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def error_curve(
-    one: PreparedSampler,
+    sampler: PreparedSampler,
     truth: Reference,
     *,
     seconds: float | None = None,
@@ -304,18 +304,18 @@ def error_curve(
     how soon a chain forgets, and cost more.
 
     >>> import orbitmc as om
-    >>> from orbitmc.compare import by_method, prepared_sampler, reference_of
+    >>> from orbitmc.compare import by_method, prepare_sampler, reference_of
     >>> grid = om.ising_grid(3, 3, 0.3)
-    >>> ready = prepared_sampler(by_method(grid, "gibbs", seconds=0.1))
+    >>> ready = prepare_sampler(by_method(grid, "gibbs", seconds=0.1))
     >>> found = error_curve(ready, reference_of(grid, seconds=1.0), seconds=0.1, seed=1)
     >>> found.points[-1].error.of_estimate < 0.01
     True
     """
-    variables = one.model.graph.variables
+    variables = sampler.model.graph.variables
     spacing = max(1, round(sweeps * variables)) if variables else None
     run = sample(
-        one.prepared,
-        one.kernel,
+        sampler.prepared,
+        sampler.kernel,
         Schedule(
             samples=samples,
             seconds=seconds,
@@ -329,22 +329,24 @@ def error_curve(
         threads=1,
         kind=TALLIES[estimator],
     )
-    points = tuple(_points(run, one, estimator, truth))
+    points = tuple(_points(run, sampler, estimator, truth))
     return ErrorCurve(points, run.outcomes, run.interrupted)
 
 
-def _points(run: Run, one: PreparedSampler, estimator: str, truth: Reference) -> Iterator[Point]:
+def _points(
+    run: Run, sampler: PreparedSampler, estimator: str, truth: Reference
+) -> Iterator[Point]:
     places = values_of(run.graph.cardinality)
-    for seen in run.snapshots:
+    for snapshot in run.snapshots:
         yield Point(
-            one.name,
+            sampler.name,
             estimator,
             run.seed,
-            iterations=run.warm_up_steps + seen.samples * run.spacing,
-            updates=seen.updates,
-            seconds=one.seconds + seen.seconds,
+            iterations=run.warm_up_steps + snapshot.samples * run.spacing,
+            updates=snapshot.updates,
+            seconds=sampler.seconds + snapshot.seconds,
             error=divergence(
-                truth.probability, places.probabilities(seen.probability), places.start
+                truth.probability, places.probabilities(snapshot.probability), places.start
             ),
         )
 
@@ -362,19 +364,19 @@ def error_curves(
     So many seconds are for getting ready and sampling; a share is left for chains in any case.
 
     >>> import orbitmc as om
-    >>> from orbitmc.compare import by_method, prepared_sampler, reference_of
+    >>> from orbitmc.compare import by_method, prepare_sampler, reference_of
     >>> grid = om.ising_grid(3, 3, 0.3)
-    >>> ready = prepared_sampler(by_method(grid, "gibbs", seconds=0.1))
+    >>> ready = prepare_sampler(by_method(grid, "gibbs", seconds=0.1))
     >>> truth = reference_of(grid, seconds=1.0)
     >>> [one.name for one, curve in error_curves([ready], truth, seconds=0.1, seeds=[1, 2])]
     ['gibbs', 'gibbs']
     """
     racing = list(samplers)
     for seed in seeds:
-        for one in racing:
+        for sampler in racing:
             for estimator in estimators:
-                left = max(seconds - one.seconds, LEAST_SHARE * seconds)
-                found = error_curve(one, truth, seconds=left, seed=seed, estimator=estimator)
-                yield one, found
-                if found.interrupted:
+                left = max(seconds - sampler.seconds, LEAST_SHARE * seconds)
+                curve = error_curve(sampler, truth, seconds=left, seed=seed, estimator=estimator)
+                yield sampler, curve
+                if curve.interrupted:
                     return

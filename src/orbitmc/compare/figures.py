@@ -22,7 +22,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc._util.files import write_text
 from orbitmc._util.loading import extra
 from orbitmc.compare._error_curves import ErrorCurve, Reference
-from orbitmc.report.plots import COLOURS, given_or_new, label_logarithms
+from orbitmc.report.plots import COLOURS, axes_or_new, label_logarithms
 from orbitmc.version import __version__
 
 # Curves of error: written as CSV, read back, and summed up over seeds.
@@ -85,10 +85,10 @@ def curves_text(rows: Iterable[Row]) -> str:
 
 
 def csv_text(titles: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerows([titles, *lines])
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 def read_curves(path: Path) -> list[Row]:
@@ -115,10 +115,10 @@ def panels(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
     >>> list(panels([point, point]))
     ['grid']
     """
-    found: dict[str, list[Row]] = {}
+    by_panel: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.panel, []).append(row)
-    return found
+        by_panel.setdefault(row.panel, []).append(row)
+    return by_panel
 
 
 def curves(rows: Iterable[Row], axis: str, error: str) -> dict[tuple[str, str], Curve]:
@@ -133,11 +133,11 @@ def curves(rows: Iterable[Row], axis: str, error: str) -> dict[tuple[str, str], 
     >>> curves([point], "iterations", "kl")["gibbs", "values"].middle.tolist()
     [0.002]
     """
-    seen: dict[tuple[str, str], dict[int, list[Row]]] = {}
+    by_method: dict[tuple[str, str], dict[int, list[Row]]] = {}
     for row in rows:
-        by_length = seen.setdefault((row.method, row.estimator), {})
+        by_length = by_method.setdefault((row.method, row.estimator), {})
         by_length.setdefault(row.iterations, []).append(row)
-    return {key: _curve(by_length, axis, error) for key, by_length in seen.items()}
+    return {key: _curve(by_length, axis, error) for key, by_length in by_method.items()}
 
 
 def endings(rows: Iterable[Row]) -> list[Ending]:
@@ -150,14 +150,14 @@ def endings(rows: Iterable[Row]) -> list[Ending]:
     last: dict[str, dict[int, Row]] = {}
     for row in rows:
         last.setdefault(row.method, {})[row.seed] = row
-    found = []
+    last_points = []
     for method, by_seed in last.items():
         ends = list(by_seed.values())
         low, middle, high = np.percentile([read_error(row, "kl") for row in ends], BAND)
         seconds = float(np.median([row.seconds for row in ends]))
         hellinger = float(np.median([read_error(row, "hellinger") for row in ends]))
-        found.append(Ending(method, seconds, middle, low, high, hellinger, ends[0].kl_floor))
-    return found
+        last_points.append(Ending(method, seconds, middle, low, high, hellinger, ends[0].kl_floor))
+    return last_points
 
 
 def read_error(row: Row, error: str) -> float:
@@ -234,34 +234,34 @@ def picture(
     extra("matplotlib", "plots")
     from matplotlib.figure import Figure
 
-    shown = panels(rows)
+    by_panel = panels(rows)
     columns = max(len(axes), 2)
-    lines = -(-len(shown) * len(axes) // columns)
+    lines = -(-len(by_panel) * len(axes) // columns)
     figure = Figure(figsize=(INCHES[0] * columns, INCHES[1] * lines + 0.8), layout="constrained")
     places = list(figure.subplots(lines, columns, squeeze=False).flat)
     colour = dict(zip(dict.fromkeys(row.method for row in rows), COLOURS * 9, strict=False))
-    wanted = [(name, axis) for name in shown for axis in axes]
+    wanted = [(name, axis) for name in by_panel for axis in axes]
     for (name, axis), place in zip(wanted, places, strict=False):
-        _panel(place, shown[name], axis, error, colour)
+        _panel(place, by_panel[name], axis, error, colour)
         place.set_title(name, fontsize=10)
     for place in places[len(wanted) :]:
         place.remove()
-    floors = any(shown_floor(own, error) > 0 for own in shown.values())
+    floors = any(visible_floor(panel_rows, error) > 0 for panel_rows in by_panel.values())
     _legend(figure, rows, colour, floors=floors)
     figure.suptitle(title, fontsize=11.5, weight="bold")
     return figure
 
 
 def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[str, str]) -> None:
-    found = curves(rows, axis, error)
-    several = len({estimator for _, estimator in found}) > 1
-    for (method, estimator), curve in found.items():
+    by_method = curves(rows, axis, error)
+    several = len({estimator for _, estimator in by_method}) > 1
+    for (method, estimator), curve in by_method.items():
         style = {"color": colour[method], "linestyle": LINES[estimator] if several else "-"}
         style["marker"] = "o" if len(curve.axis) == 1 else ""
         width = WIDE if method == rows[0].method else NARROW
         place.plot(curve.axis, curve.middle, linewidth=width, **style)
         place.fill_between(curve.axis, curve.low, curve.high, color=colour[method], alpha=0.13)
-    floor = shown_floor(rows, error)
+    floor = visible_floor(rows, error)
     place.set_xscale("log")
     place.set_yscale("log")
     if floor > 0:
@@ -278,7 +278,7 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
     place.grid(alpha=0.25, which="major")
 
 
-def shown_floor(rows: Sequence[Row], error: str) -> float:
+def visible_floor(rows: Sequence[Row], error: str) -> float:
     """The error of a panel's truth; 0 if it is far below all that is drawn."""
     floor = rows[0].hellinger_floor if error == "hellinger" else rows[0].kl_floor
     lowest = min(float(getattr(row, error)) for row in rows)
@@ -325,20 +325,23 @@ class FigureFiles:
     def path(self, ending: str) -> Path:
         return self.folder / f"{self.name}{ending}"
 
-    def add(self, panel: str, one: Any, found: ErrorCurve, truth: Reference) -> None:
+    def add(self, panel: str, sampler: Any, curve: ErrorCurve, truth: Reference) -> None:
         """Add one run of whoever has a name, seconds, and words about it."""
-        self.rows += rows_of(panel, found, truth)
-        counts = [found.outcomes.get(name, 0) for name in JUMPS]
-        if found.points:
-            first = found.points[0]
-            self.jumps.append([panel, one.name, first.estimator, first.seed, *counts])
+        self.rows += rows_of(panel, curve, truth)
+        counts = [curve.outcomes.get(name, 0) for name in JUMPS]
+        if curve.points:
+            first = curve.points[0]
+            self.jumps.append([panel, sampler.name, first.estimator, first.seed, *counts])
         about = self.panels.setdefault(panel, {"truth": truth.how, "methods": {}})
-        about["methods"][one.name] = {"about": one.about, "prepared in seconds": one.seconds}
+        about["methods"][sampler.name] = {
+            "about": sampler.about,
+            "prepared in seconds": sampler.seconds,
+        }
 
     def acceptance(self, panel: str, method: str) -> float | None:
         """Accepted among the jumps that would change something; None without such jumps."""
-        seen = [row[4:] for row in self.jumps if row[:2] == [panel, method]]
-        proposals, null, accepted, _ = (sum(column) for column in zip(*seen, strict=True))
+        counts = [row[4:] for row in self.jumps if row[:2] == [panel, method]]
+        proposals, null, accepted, _ = (sum(column) for column in zip(*counts, strict=True))
         return accepted / (proposals - null) if proposals > null else None
 
     def plot(self, title: str = "", **drawing: Any) -> Any:
@@ -355,8 +358,8 @@ class FigureFiles:
             about = json.loads(self.path(".json").read_text())
         except FileNotFoundError:
             return False
-        told = {**about["settings"], **{name: like[name] for name in FREE if name in like}}
-        if any(told.get(name) != value for name, value in json.loads(json.dumps(like)).items()):
+        earlier = {**about["settings"], **{name: like[name] for name in FREE if name in like}}
+        if any(earlier.get(name) != value for name, value in json.loads(json.dumps(like)).items()):
             return False
         self.rows, self.panels = read_curves(self.path(".csv")), about["panels"]
         with self.path("-jumps.csv").open(newline="") as lines:
@@ -366,12 +369,12 @@ class FigureFiles:
 
     def keep(self, title: str, *, settings: Mapping[str, Any], **drawing: Any) -> list[Path]:
         """Write all files; gives those that were written. Figures need matplotlib."""
-        written = self.keep_numbers(title, settings=settings)
+        paths = self.keep_numbers(title, settings=settings)
         if can_draw() and self.rows:
             pictures = [self.path(f".{suffix}") for suffix in FORMATS]
             draw(self.path(".csv"), pictures, title=title, **drawing)
-            written += pictures
-        return written
+            paths += pictures
+        return paths
 
     def keep_numbers(self, title: str, *, settings: Mapping[str, Any]) -> list[Path]:
         """Write all files but figures."""
@@ -386,7 +389,7 @@ class FigureFiles:
         return [self.path(ending) for ending in texts]
 
 
-def rows_of(panel: str, found: ErrorCurve, truth: Reference) -> list[Row]:
+def rows_of(panel: str, curve: ErrorCurve, truth: Reference) -> list[Row]:
     """The points of a run as rows of a file."""
     return [
         Row(
@@ -403,7 +406,7 @@ def rows_of(panel: str, found: ErrorCurve, truth: Reference) -> list[Row]:
             kl_floor=truth.floor.of_estimate,
             hellinger_floor=truth.floor.hellinger,
         )
-        for point in found.points
+        for point in curve.points
     ]
 
 
@@ -425,10 +428,10 @@ def commit() -> str | None:
         return None
     command = ["git", "-C", str(PACKAGE), "describe", "--always", "--dirty"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return None
-    return found.stdout.strip() or None
+    return result.stdout.strip() or None
 
 
 def _plain(value: Any) -> Any:
@@ -438,12 +441,12 @@ def _plain(value: Any) -> Any:
 # Error against time as a picture.
 
 
-def plot_curve(found: ErrorCurve, ax: Any) -> Any:
+def plot_curve(curve: ErrorCurve, ax: Any) -> Any:
     """The divergence of one run from the truth, both axes logarithmic."""
-    place = given_or_new(ax)
-    seconds = [point.seconds for point in found.points]
-    errors = [point.error.of_estimate for point in found.points]
-    name = found.points[0].method if found.points else "no points"
+    place = axes_or_new(ax)
+    seconds = [point.seconds for point in curve.points]
+    errors = [point.error.of_estimate for point in curve.points]
+    name = curve.points[0].method if curve.points else "no points"
     colour = COLOURS[len(place.get_lines()) % len(COLOURS)]
     place.plot(seconds, errors, "o-", markersize=3, color=colour, label=name)
     place.set(xscale="log", yscale="log", xlabel="seconds", ylabel="mean KL to the truth")

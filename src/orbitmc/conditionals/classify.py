@@ -21,8 +21,8 @@ def pair_coupling(graph: FactorGraph, variable: Index, factor: Index) -> tuple[f
         return _clause_coupling(graph, variable, factor)
     if last - first == 1:
         return graph.table[start + 1] - graph.table[start], 0.0
-    own, other = (0, 1) if graph.scope[first] == variable else (1, 0)
-    own_stride, other_stride = graph.stride[first + own], graph.stride[first + other]
+    place, other = (0, 1) if graph.scope[first] == variable else (1, 0)
+    own_stride, other_stride = graph.stride[first + place], graph.stride[first + other]
     bias = graph.table[start + own_stride] - graph.table[start]
     high = start + other_stride
     return bias, graph.table[high + own_stride] - graph.table[high] - bias
@@ -33,11 +33,11 @@ def _clause_coupling(graph: FactorGraph, variable: Index, factor: Index) -> tupl
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     start = graph.table_start[graph.table_of[factor]]
     gain = graph.table[start + 1] - graph.table[start]
-    own = first if graph.scope[first] == variable else first + 1
-    signed = gain if graph.satisfying[own] == 1 else -gain
+    edge = first if graph.scope[first] == variable else first + 1
+    signed = gain if graph.satisfying[edge] == 1 else -gain
     if last - first == 1:
         return signed, 0.0
-    other = first + first + 1 - own
+    other = first + first + 1 - edge
     if graph.satisfying[other] == 1:
         return signed, -signed
     return 0.0, signed
@@ -61,8 +61,8 @@ def fill_fields(
             slot[neighbour[edge]] = edge
         for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
             factor = graph.incident[edge]
-            own, pair = pair_coupling(graph, variable, factor)
-            bias[variable] += own
+            unary, pair = pair_coupling(graph, variable, factor)
+            bias[variable] += unary
             for place in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
                 if graph.scope[place] != variable:
                     coupling[slot[graph.scope[place]]] += pair
@@ -134,7 +134,7 @@ def _count_neighbours(graph: FactorGraph) -> Numbers:
 
 
 @shared
-def _neighbours(graph: FactorGraph, variable: Index, seen: Numbers, found: Indices) -> Index:
+def _neighbours(graph: FactorGraph, variable: Index, seen: Numbers, neighbours: Indices) -> Index:
     """List the variables that share a factor with this one; none if they are too many to use."""
     reached, widest = np.int64(0), np.int64(0)
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
@@ -151,7 +151,7 @@ def _neighbours(graph: FactorGraph, variable: Index, seen: Numbers, found: Indic
             other = graph.scope[place]
             if other != variable and seen[other] != variable:
                 seen[other] = variable
-                found[count] = other
+                neighbours[count] = other
                 count += 1
     return count
 
@@ -167,14 +167,16 @@ def _classify(
     room: Numbers,
 ) -> None:
     seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
-    found = np.zeros(len(graph.cardinality), dtype=np.uint32)
+    neighbours = np.zeros(len(graph.cardinality), dtype=np.uint32)
     for variable in range(len(graph.cardinality)):
-        count = _neighbours(graph, variable, seen, found)
+        count = _neighbours(graph, variable, seen, neighbours)
         first = np.int64(neighbour_start[variable])
-        neighbour[first : first + count] = found[:count]
-        affine[variable] = _is_affine(graph, variable, found[:count])
+        neighbour[first : first + count] = neighbours[:count]
+        affine[variable] = _is_affine(graph, variable, neighbours[:count])
         pairwise[variable] = affine[variable] or _is_pairwise(graph, variable)
-        path[variable], room[variable] = _path(graph, variable, found[:count], affine[variable])
+        path[variable], room[variable] = _path(
+            graph, variable, neighbours[:count], affine[variable]
+        )
 
 
 @shared

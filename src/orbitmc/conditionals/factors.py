@@ -128,19 +128,19 @@ def _count_member(
     groups: FactorGroups, scratch: Scratch, values: Bytes, place: Index, width: Index
 ) -> None:
     pattern, others = scratch.pattern, scratch.others
-    one, unwanted = np.uint64(groups.literal[place]), groups.unwanted[place]
+    first, unwanted = np.uint64(groups.literal[place]), groups.unwanted[place]
     if width == 2:
-        two, worse = np.uint64(groups.literal[place + 1]), groups.unwanted[place + 1]
+        second, worse = np.uint64(groups.literal[place + 1]), groups.unwanted[place + 1]
         for lane in range(lanes_of(scratch)):
-            both = (values[one, lane] != unwanted) & (values[two, lane] != worse)
+            both = (values[first, lane] != unwanted) & (values[second, lane] != worse)
             pattern[lane] += np.uint8(both)
         return
     for lane in range(lanes_of(scratch)):
-        others[lane] = np.uint8(values[one, lane] != unwanted)
+        others[lane] = np.uint8(values[first, lane] != unwanted)
     for more in range(place + 1, place + width):
-        one, unwanted = np.uint64(groups.literal[more]), groups.unwanted[more]
+        first, unwanted = np.uint64(groups.literal[more]), groups.unwanted[more]
         for lane in range(lanes_of(scratch)):
-            others[lane] &= np.uint8(values[one, lane] != unwanted)
+            others[lane] &= np.uint8(values[first, lane] != unwanted)
     for lane in range(lanes_of(scratch)):
         pattern[lane] += others[lane]
 
@@ -172,8 +172,8 @@ def _add_long(
     if scratch.counted[clause] != scratch.turn[0]:
         _count_literals(graph, groups, scratch, values, clause)
     for lane in range(lanes_of(scratch)):
-        own = np.uint16(values[variable, lane] == wanted)
-        scratch.pattern[lane] = np.uint8(scratch.counts[clause, lane] == own)
+        satisfied = np.uint16(values[variable, lane] == wanted)
+        scratch.pattern[lane] = np.uint8(scratch.counts[clause, lane] == satisfied)
     _earn(scratch, groups.long_gain[entry])
 
 
@@ -225,26 +225,26 @@ def _add_triple(
     place = np.uint64(0)
     while np.uint64(graph.scope[first + place]) != variable:
         place += np.uint64(1)
-    one = first + (np.uint64(1) if place == 0 else np.uint64(0))
-    two = first + (np.uint64(1) if place == 2 else np.uint64(2))
-    own = np.uint64(graph.stride[first + place])
+    left = first + (np.uint64(1) if place == 0 else np.uint64(0))
+    right = first + (np.uint64(1) if place == 2 else np.uint64(2))
+    stride = np.uint64(graph.stride[first + place])
     entry = np.uint64(graph.table_start[graph.table_of[factor]])
-    at_zero = _rise(graph, entry, own)
-    with_one = _rise(graph, entry + np.uint64(graph.stride[one]), own) - at_zero
-    entry += np.uint64(graph.stride[two])
-    with_two = _rise(graph, entry, own) - at_zero
-    with_both = _rise(graph, entry + np.uint64(graph.stride[one]), own) - at_zero
-    bend = with_both - with_one - with_two
-    neighbour, other = np.uint64(graph.scope[one]), np.uint64(graph.scope[two])
+    at_zero = _rise(graph, entry, stride)
+    with_left = _rise(graph, entry + np.uint64(graph.stride[left]), stride) - at_zero
+    entry += np.uint64(graph.stride[right])
+    with_right = _rise(graph, entry, stride) - at_zero
+    with_both = _rise(graph, entry + np.uint64(graph.stride[left]), stride) - at_zero
+    bend = with_both - with_left - with_right
+    neighbour, other = np.uint64(graph.scope[left]), np.uint64(graph.scope[right])
     for lane in range(lanes_of(scratch)):
         x, y = np.float64(values[neighbour, lane]), np.float64(values[other, lane])
-        scratch.log_weights[1, lane] += at_zero + with_one * x + (with_two + bend * x) * y
+        scratch.log_weights[1, lane] += at_zero + with_left * x + (with_right + bend * x) * y
 
 
 @shared
-def _rise(graph: FactorGraph, entry: Index, own: Index) -> float:
+def _rise(graph: FactorGraph, entry: Index, stride: Index) -> float:
     """What the value 1 of a variable adds beside the value 0."""
-    rise: float = graph.table[entry + own] - graph.table[entry]
+    rise: float = graph.table[entry + stride] - graph.table[entry]
     return rise
 
 
@@ -256,17 +256,17 @@ def _add_table(
     start = graph.table_start[graph.table_of[factor]]
     for lane in range(lanes_of(scratch)):
         place[lane] = start
-    own = np.uint32(0)
+    own_stride = np.uint32(0)
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         other = np.uint64(graph.scope[edge])
         stride = graph.stride[edge]
         if other == variable:
-            own = stride
+            own_stride = stride
         else:
             for lane in range(lanes_of(scratch)):
                 place[lane] += stride * np.uint32(values[other, lane])
     for value in range(size):
-        shift = own * np.uint32(value)
+        shift = own_stride * np.uint32(value)
         for lane in range(lanes_of(scratch)):
             log_weights[value, lane] += graph.table[np.uint64(place[lane] + shift)]
 

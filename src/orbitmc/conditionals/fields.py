@@ -72,7 +72,7 @@ def local_field(
 
 
 @shared
-def counted_field(conditionals: Conditionals, variable: Index) -> Any:
+def neighbour_count_field(conditionals: Conditionals, variable: Index) -> Any:
     """The neighbours of a COUNT variable, the least log-odds, and what one that agrees adds."""
     first = np.uint64(conditionals.neighbour_start[variable])
     last = np.uint64(conditionals.neighbour_start[variable + 1])
@@ -83,7 +83,7 @@ def counted_field(conditionals: Conditionals, variable: Index) -> Any:
 @shared
 def _field_by_count(conditionals: Conditionals, scratch: Scratch, variable: Index) -> None:
     """Every neighbour that agrees with its sign adds the same."""
-    _, low, step = counted_field(conditionals, variable)
+    _, low, step = neighbour_count_field(conditionals, variable)
     for lane in range(lanes_of(scratch)):
         scratch.field[lane] = low + step * scratch.pattern[lane]
 
@@ -94,7 +94,7 @@ def _field(conditionals: Conditionals, scratch: Scratch, values: Bytes, variable
 
 
 @overload(_field, strict=False, jit_options=INNER)  # type: ignore[untyped-decorator]
-def _compiled_field(conditionals: Any, scratch: Any, values: Any, variable: Any) -> Any:
+def _compile_field(conditionals: Any, scratch: Any, values: Any, variable: Any) -> Any:
     """Sum the couplings of six neighbours at a time where there is a vector permutation."""
 
     def by_sextets(
@@ -188,21 +188,21 @@ def _fill_curves(
     for variable in range(len(curved)):
         if not curved[variable]:
             continue
-        own = np.int64(start[variable])
+        curve = np.int64(start[variable])
         for edge in range(neighbour_start[variable], neighbour_start[variable + 1]):
-            slot[neighbour[edge]] = own + OWN + EACH * (edge - neighbour_start[variable])
+            slot[neighbour[edge]] = curve + OWN + EACH * (edge - neighbour_start[variable])
         for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
             factor = graph.incident[edge]
             first = np.int64(graph.scope_start[factor])
             if np.int64(graph.scope_start[factor + 1]) - first == 1:
                 slope, bend = _curve(graph, factor, first, 0)
-                numbers[own] += slope
-                numbers[own + 1] += bend
+                numbers[curve] += slope
+                numbers[curve + 1] += bend
             else:
                 mine = first if graph.scope[first] == variable else first + 1
                 other = first + first + 1 - mine
                 there = slot[graph.scope[other]]
-                _add_pair(graph, factor, mine, other, numbers, own, there)
+                _add_pair(graph, factor, mine, other, numbers, curve, there)
 
 
 @shared
@@ -212,7 +212,7 @@ def _add_pair(
     mine: Index,
     other: Index,
     numbers: Floats,
-    own: Index,
+    curve: Index,
     there: Index,
 ) -> None:
     """Put a parabola through the slopes, and one through the bends, at the neighbour's values."""
@@ -221,8 +221,8 @@ def _add_pair(
     slope_0, bend_0 = _curve(graph, factor, mine, 0)
     slope_1, bend_1 = _curve(graph, factor, mine, stride * np.int64(values > 1))
     slope_2, bend_2 = _curve(graph, factor, mine, stride * (values - 1))
-    numbers[own] += slope_1
-    numbers[own + 1] += bend_1
+    numbers[curve] += slope_1
+    numbers[curve + 1] += bend_1
     for part, at in enumerate(((slope_0, slope_1, slope_2), (bend_0, bend_1, bend_2))):
         a, b = _parabola(at[0], at[1], at[2], values)
         numbers[there + 2 * part] += a

@@ -132,14 +132,14 @@ class _Edges:
     def members(self) -> _Members:
         """The members in the order of their groups."""
         short, pair, triple = map(np.flatnonzero, (self.short, self.pair, self.triple))
-        found = [
+        parts = [
             _members(short, 0, self.arity[short] - 1, self.clause_gain[short]),
             _members(pair, 0, 1, self._rises(pair)[0]),
             *(self._earning(triple, k, 1, gain) for k, gain in enumerate(self._rises(triple))),
             self._earning(triple, 0, 2, self._bend(triple)),
         ]
-        edge, first, width, gain = map(np.concatenate, zip(*found, strict=True))
-        del found
+        edge, first, width, gain = map(np.concatenate, zip(*parts, strict=True))
+        del parts
         order = np.lexsort((gain, width, self.variable[edge]))
         return _Members(edge[order], first[order], width[order], gain[order])
 
@@ -171,10 +171,10 @@ class _Edges:
 
     def smooth(self) -> Bytes:
         """Whether all factors around each variable are counted, and none is hard."""
-        found = np.asarray(self.graph.cardinality == 2)
-        found[self.variable[self.rest]] = False
-        found[self.variable[self.is_clause & np.isinf(self.clause_gain)]] = False
-        return np.asarray(found, dtype=np.uint8)
+        smooth = np.asarray(self.graph.cardinality == 2)
+        smooth[self.variable[self.rest]] = False
+        smooth[self.variable[self.is_clause & np.isinf(self.clause_gain)]] = False
+        return np.asarray(smooth, dtype=np.uint8)
 
     def long_clauses(self) -> Numbers:
         """Factors that are long clauses, ascending."""
@@ -207,21 +207,21 @@ class _Edges:
         """Those tables of three that enough factors around the same variable share."""
         edges = np.flatnonzero(triple)
         number = self.graph.table_of[self.factor[edges]].astype(np.int64)
-        own = self.graph.stride[self.place[edges]].astype(np.int64)
-        order = np.lexsort((own, number, self.variable[edges]))
-        keys = (self.variable[edges][order], number[order], own[order])
+        stride = self.graph.stride[self.place[edges]].astype(np.int64)
+        order = np.lexsort((stride, number, self.variable[edges]))
+        keys = (self.variable[edges][order], number[order], stride[order])
         new = np.ones(len(order), dtype=bool)
         new[1:] = np.any([np.diff(key) != 0 for key in keys], axis=0)
         alike = np.diff(np.append(np.flatnonzero(new), len(order)))
-        found = np.zeros_like(triple)
-        found[edges[order]] = np.repeat(alike >= SHARED, alike)
-        return found
+        shared = np.zeros_like(triple)
+        shared[edges[order]] = np.repeat(alike >= SHARED, alike)
+        return shared
 
     def _rise(self, edges: Numbers, shift: Any) -> Floats:
         """What value 1 earns beside value 0, so far behind the first entry of a table."""
         start = self.table[edges] + shift
-        own = np.where(self.is_clause[edges], 0, self.graph.stride[self.place[edges]])
-        return np.asarray(self.graph.table[start + own] - self.graph.table[start])
+        stride = np.where(self.is_clause[edges], 0, self.graph.stride[self.place[edges]])
+        return np.asarray(self.graph.table[start + stride] - self.graph.table[start])
 
     def _strides(self, edges: Numbers) -> tuple[Numbers, Numbers]:
         """How far the others of a table move in it: the first, and the last."""
@@ -239,9 +239,9 @@ class _Edges:
 
     def _bend(self, edges: Numbers) -> Floats:
         """What two others earn together beside what each of them does."""
-        one, two = self._strides(edges)
-        each = self._rise(edges, one) + self._rise(edges, two)
-        return _sum(self._rise(edges, one + two) + self._rise(edges, np.int64(0)), -each)
+        first, last = self._strides(edges)
+        each = self._rise(edges, first) + self._rise(edges, last)
+        return _sum(self._rise(edges, first + last) + self._rise(edges, np.int64(0)), -each)
 
 
 def _members(edges: Numbers, first: int, width: Any, gain: Floats) -> _Members:
@@ -250,10 +250,10 @@ def _members(edges: Numbers, first: int, width: Any, gain: Floats) -> _Members:
     return _Members(edge, begin, np.zeros_like(edge) + np.uint32(width), gain)
 
 
-def _sum(one: Floats, other: Floats) -> Floats:
+def _sum(first: Floats, second: Floats) -> Floats:
     """A sum, but for what rounding leaves of it."""
-    total = one + other
-    total[np.abs(total) <= NEGLIGIBLE * np.abs(one)] = 0.0
+    total = first + second
+    total[np.abs(total) <= NEGLIGIBLE * np.abs(first)] = 0.0
     return total
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, Indices, lengths, narrow_dtype, readonly, starts
+from orbitmc._util.arrays import Floats, Indices, lengths, readonly, short_repr, starts
 from orbitmc.conditionals.classify import TRIPLET, classify, fill_fields, fill_sextets
 from orbitmc.conditionals.fields import curves
 from orbitmc.conditionals.layout import Conditionals, factor_groups
@@ -79,11 +79,11 @@ def _round(exact: Conditionals) -> Conditionals:
         bias=readonly(exact.bias.astype(np.float32)),
         ladder=readonly(exact.ladder.astype(np.float32)),
         curve=readonly(exact.curve.astype(np.float32)),
-        limit=readonly(rounded_limits(exact.limit)),
+        limit=readonly(round_limits(exact.limit)),
     )
 
 
-def rounded_limits(chances: Floats) -> Indices:
+def round_limits(chances: Floats) -> Indices:
     """Probabilities times 2^32, even as the numbers that they are compared with."""
     even = 2.0 * np.rint(chances * 2.0**31)
     return np.minimum(even, LARGEST_LIMIT).astype(np.uint32)
@@ -100,7 +100,7 @@ class PreparedGraph(NamedTuple):
     conditionals: Conditionals
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def prepare(graph: FactorGraph, *, most_limits: float = np.inf) -> PreparedGraph:
@@ -133,7 +133,7 @@ def prepare_alike(prepared: PreparedGraph, other: FactorGraph) -> PreparedGraph:
 
 def limits_alike(prepared: PreparedGraph, chances: Floats) -> NDArray[np.generic]:
     """Probabilities as limits, in the precision of a prepared graph."""
-    return readonly(chances if is_unrounded(prepared) else rounded_limits(chances))
+    return readonly(chances if is_unrounded(prepared) else round_limits(chances))
 
 
 def is_unrounded(prepared: PreparedGraph) -> bool:

@@ -54,13 +54,13 @@ def relative_fields(prepared: PreparedGraph, set_of: Numbers, block_of: Numbers)
     owner = np.repeat(np.arange(graph.variables), lengths(usual.neighbour_start))
     known = Entries(owner, usual.neighbour.astype(np.int64), coupling)
     shifts = [_from_outside(known, sets, block_of), _within(known, sets)]
-    found = _sum([known, *shifts], graph.variables)
-    shorter = _shorter(known, found, sets, usual.path == FIELD)
-    return _with_couplings(usual, found, shorter) if shorter.any() else usual
+    relative = _sum([known, *shifts], graph.variables)
+    shorter = _shorter(known, relative, sets, usual.path == FIELD)
+    return _with_couplings(usual, relative, shorter) if shorter.any() else usual
 
 
 def _shorter(
-    known: Entries, found: Entries, sets: Sets, summed: NDArray[np.bool_]
+    known: Entries, relative: Entries, sets: Sets, summed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Variables whose set has less to look at than before.
 
@@ -69,8 +69,8 @@ def _shorter(
     inside = sets.of >= 0
     count = len(sets.sizes)
     before, after = (
-        np.bincount(sets.of[one.owner[inside[one.owner]]], minlength=count)
-        for one in (known, found)
+        np.bincount(sets.of[entries.owner[inside[entries.owner]]], minlength=count)
+        for entries in (known, relative)
     )
     others = np.bincount(sets.of[inside & ~summed], minlength=count)
     chosen = (before > 0) & (after <= np.where(others > 0, WORTHWHILE, FOR_SUMS) * before)
@@ -89,9 +89,9 @@ def _from_outside(known: Entries, sets: Sets, block_of: Numbers) -> Entries:
     number = sets.of[known.owner]
     outside = (number >= 0) & (block_of[known.owner] != block_of[known.neighbour])
     key = number[outside] * variables + known.neighbour[outside]
-    found, usual = _usual(key, known.coupling[outside], sets.sizes, variables)
-    owner, place = _members(sets, found // variables)
-    return Entries(owner, (found % variables)[place], -usual[place])
+    pairs, usual = _usual(key, known.coupling[outside], sets.sizes, variables)
+    owner, place = _members(sets, pairs // variables)
+    return Entries(owner, (pairs % variables)[place], -usual[place])
 
 
 def _within(known: Entries, sets: Sets) -> Entries:
@@ -99,9 +99,9 @@ def _within(known: Entries, sets: Sets) -> Entries:
     number = sets.of[known.owner]
     inside = (number >= 0) & (number == sets.of[known.neighbour])
     pairs = sets.sizes * (sets.sizes - 1)
-    found, usual = _usual(number[inside], known.coupling[inside], pairs, 1)
-    owner, place = _members(sets, found)
-    other, pair = _members(sets, found[place])
+    numbers, usual = _usual(number[inside], known.coupling[inside], pairs, 1)
+    owner, place = _members(sets, numbers)
+    other, pair = _members(sets, numbers[place])
     different = owner[pair] != other
     return Entries(owner[pair][different], other[different], -usual[place][pair][different])
 
@@ -122,12 +122,12 @@ def _usual(
     count = np.diff(np.append(first, len(key)))
     best = np.lexsort((-count, key[first]))
     best = best[np.unique(key[first][best], return_index=True)[1]]
-    found = key[first][best]
-    missing = places[found // keys_each] - np.bincount(
-        np.searchsorted(found, key), minlength=len(found)
+    keys = key[first][best]
+    missing = places[keys // keys_each] - np.bincount(
+        np.searchsorted(keys, key), minlength=len(keys)
     )
     wins = count[best] > missing
-    return found[wins], coupling[order][first[best]][wins]
+    return keys[wins], coupling[order][first[best]][wins]
 
 
 def _members(sets: Sets, numbers: Numbers) -> tuple[Numbers, Numbers]:
@@ -144,22 +144,24 @@ def _sum(parts: list[Entries], variables: int) -> Entries:
     pair, which = np.unique(key, return_inverse=True)
     coupling = np.concatenate([part.coupling for part in parts])
     total = np.bincount(which.reshape(-1), coupling).astype(np.float64)
-    kept = np.abs(total) > NEGLIGIBLE
-    return Entries(pair[kept] // variables, pair[kept] % variables, total[kept])
+    nonzero = np.abs(total) > NEGLIGIBLE
+    return Entries(pair[nonzero] // variables, pair[nonzero] % variables, total[nonzero])
 
 
 def _with_couplings(
-    usual: Conditionals, found: Entries, changed: NDArray[np.bool_]
+    usual: Conditionals, relative: Entries, changed: NDArray[np.bool_]
 ) -> Conditionals:
     """Fields of some variables from other couplings, summed one by one; limits are left behind."""
     owner = np.repeat(np.arange(len(changed)), lengths(usual.neighbour_start))
-    kept, new = np.flatnonzero(~changed[owner]), np.flatnonzero(changed[found.owner])
-    owners = np.concatenate([owner[kept], found.owner[new]])
+    unchanged, new = np.flatnonzero(~changed[owner]), np.flatnonzero(changed[relative.owner])
+    owners = np.concatenate([owner[unchanged], relative.owner[new]])
     order = np.argsort(owners, kind="stable")
-    neighbour = np.concatenate([usual.neighbour[kept], found.neighbour[new].astype(np.uint32)])
-    role = np.concatenate([usual.role[kept], np.zeros(len(new), dtype=np.uint32)])
-    rounded = found.coupling[new].astype(usual.coupling.dtype)
-    coupling = np.concatenate([usual.coupling[kept], rounded])[order]
+    neighbour = np.concatenate(
+        [usual.neighbour[unchanged], relative.neighbour[new].astype(np.uint32)]
+    )
+    role = np.concatenate([usual.role[unchanged], np.zeros(len(new), dtype=np.uint32)])
+    rounded = relative.coupling[new].astype(usual.coupling.dtype)
+    coupling = np.concatenate([usual.coupling[unchanged], rounded])[order]
     start = starts(np.bincount(owners, minlength=len(changed)))
     sextet_start = starts(np.where(usual.affine, lengths(start) // 6 * 2 * TRIPLET, 0))
     sextet = np.zeros(int(sextet_start[-1]))

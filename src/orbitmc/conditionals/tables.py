@@ -99,10 +99,10 @@ def _fill_table(
 @shared
 def _more_follow(chances: Floats, value: Index, size: Index) -> bool:
     """Whether a value above this one is possible."""
-    found = False
+    possible = False
     for higher in range(value + 1, size):
-        found |= chances[higher] > 0.0
-    return found
+        possible |= chances[higher] > 0.0
+    return possible
 
 
 @shared

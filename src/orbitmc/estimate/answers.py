@@ -81,27 +81,27 @@ def certain(value: float, about: About | None = None) -> Estimate:
 class Estimates(HtmlRepr, Mapping[str, Estimate]):
     """Numbers by name, all found together."""
 
-    found: Mapping[str, Estimate]
+    estimates: Mapping[str, Estimate]
     about: About
 
     def __getitem__(self, name: str) -> Estimate:
-        return self.found[name]
+        return self.estimates[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.found)
+        return iter(self.estimates)
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.estimates)
 
     @property
     def converged(self) -> bool:
         """Whether all numbers may be believed within their errors."""
-        return all(one.converged for one in self.found.values())
+        return all(estimate.converged for estimate in self.estimates.values())
 
     def __str__(self) -> str:
         lines = [
-            (name, f"{one.value:.6g}", f"{one.standard_error:.2g}", one.verdict)
-            for name, one in self.found.items()
+            (name, f"{estimate.value:.6g}", f"{estimate.standard_error:.2g}", estimate.verdict)
+            for name, estimate in self.estimates.items()
         ]
         table = plain_table(("variable", "value", "±", "verdict"), lines)
         return f"{table}\n{self.about.method}: {self.about.reason}"
@@ -115,16 +115,19 @@ class Estimates(HtmlRepr, Mapping[str, Estimate]):
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with a row per name; needs the extra `frames`."""
-        rows = [one.record() for one in self.found.values()]
-        return extra("pandas", "frames").DataFrame(rows, index=list(self.found))
+        rows = [estimate.record() for estimate in self.estimates.values()]
+        return extra("pandas", "frames").DataFrame(rows, index=list(self.estimates))
 
     def to_xarray(self) -> Any:
         """Give an xarray Dataset with an entry per name; needs the extra `xarray`."""
-        every = list(self.found.values())
+        every = list(self.estimates.values())
         columns = (*ESTIMATE_COLUMNS, "verdict")
         return extra("xarray", "xarray").Dataset(
-            {column: ("variable", [getattr(one, column) for one in every]) for column in columns},
-            coords={"variable": list(self.found)},
+            {
+                column: ("variable", [getattr(estimate, column) for estimate in every])
+                for column in columns
+            },
+            coords={"variable": list(self.estimates)},
             attrs={"method": self.about.method, "reason": self.about.reason},
         )
 
@@ -395,9 +398,9 @@ class Draws(HtmlRepr):
         That is its InferenceData, or a DataTree from ArviZ 1 on. Values are places in the domains.
         """
         arviz = extra("arviz", "arviz")
-        taken = [name for name in self.names if name in ("chain", "draw")]
-        if taken:
-            raise InputError(f"ArviZ has a dimension called {taken[0]!r}: rename that variable")
+        reserved = [name for name in self.names if name in ("chain", "draw")]
+        if reserved:
+            raise InputError(f"ArviZ has a dimension called {reserved[0]!r}: rename that variable")
         groups = {
             "posterior": {name: self.values[:, :, k] for k, name in enumerate(self.names)},
             "sample_stats": {"lp": self.log_weight},
@@ -466,11 +469,11 @@ class BestStates(HtmlRepr, Sequence[BestState]):
 
     def only(self, names: Sequence[str]) -> BestStates:
         """The same states, told of some variables only."""
-        told = (
+        states = (
             BestState({name: state[name] for name in names}, state.log_weight)
             for state in self.states
         )
-        return replace(self, states=tuple(told))
+        return replace(self, states=tuple(states))
 
     def __str__(self) -> str:
         """A table with a column for each state; long ones are cut short and say so."""
@@ -493,12 +496,12 @@ class BestStates(HtmlRepr, Sequence[BestState]):
         """A pandas DataFrame with a row for each state: its log-weight, and all values."""
         pd = extra("pandas", "frames")
         rows = [{"log_weight": state.log_weight, **state} for state in self.states]
-        found: DataFrame = pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="rank"))
-        return found
+        frame: DataFrame = pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="rank"))
+        return frame
 
     def to_json(self) -> str:
         """One JSON object."""
-        held: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "proven": self.proven,
             "bound": self.bound if math.isfinite(self.bound) else None,
             "states": [
@@ -511,7 +514,7 @@ class BestStates(HtmlRepr, Sequence[BestState]):
             "interrupted": self.about.interrupted,
             "warnings": list(self.about.warnings),
         }
-        return json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False)
+        return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_csv(self) -> str:
         """A line for each state, after a line of titles."""

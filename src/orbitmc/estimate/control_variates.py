@@ -74,15 +74,19 @@ def row_shares(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
 
     Each variable's own regression is drawn towards the common one of all.
     """
-    own, other = _centre(chances), _centre(excess)
+    centred, centred_excess = _centre(chances), _centre(excess)
     total, both, square = (
         _by_variable((one * two).sum(axis=1), row_start)
-        for one, two in ((own, own), (own, other), (other, other))
+        for one, two in (
+            (centred, centred),
+            (centred, centred_excess),
+            (centred_excess, centred_excess),
+        )
     )
     noisy = (total > SMALLEST) & (square > SMALLEST)
     scale = np.where(noisy, total, 1.0)
-    one, two = (both / scale)[noisy].sum(), (square / scale)[noisy].sum()
-    common = min(max(one / two, 0.0), MAX_SHARE) if two > 0.0 else 0.0
+    left, right = (both / scale)[noisy].sum(), (square / scale)[noisy].sum()
+    common = min(max(left / right, 0.0), MAX_SHARE) if right > 0.0 else 0.0
     prior = PRIOR / max(chances.shape[1] - 1, 1) * square
     share = np.zeros(len(total))
     share[noisy] = ((both + prior * common) / np.maximum(square + prior, SMALLEST))[noisy]
@@ -106,15 +110,15 @@ def radii_for(matrix: csr_array) -> list[float]:
     Neighbours that change together change a variable by more than the sum of what each of them
     does alone; where many do, near a critical point, a larger matrix says better what follows.
     """
-    own = min(spectral_radius(matrix), LARGEST)
-    stretches = STRETCHES if own > SLOW else STRETCHES[:1]
-    return sorted({min(own * stretch, LARGEST) for stretch in stretches})
+    radius = min(spectral_radius(matrix), LARGEST)
+    stretches = STRETCHES if radius > SLOW else STRETCHES[:1]
+    return sorted({min(radius * stretch, LARGEST) for stretch in stretches})
 
 
 def scale_to_radius(matrix: csr_array, radius: float) -> csr_array:
     """The same matrix with another largest eigenvalue."""
-    own = spectral_radius(matrix)
-    return matrix * (radius / own) if own > 0.0 else matrix
+    current = spectral_radius(matrix)
+    return matrix * (radius / current) if current > 0.0 else matrix
 
 
 def spectral_radius(matrix: csr_array) -> float:
@@ -204,40 +208,44 @@ class FactorGroup(NamedTuple):
     satisfying: Ints | None
     table: Floats
 
-    def of_one(self, states: Bytes, own: int) -> Floats:
+    def of_one(self, states: Bytes, position: int) -> Floats:
         """Log-potentials for the values of one variable: `[factor, own, lane]`."""
-        return self.of_two(states, own, None)[:, :, 0]
+        return self.of_two(states, position, None)[:, :, 0]
 
-    def of_two(self, states: Bytes, own: int, other: int | None) -> Floats:
+    def of_two(self, states: Bytes, position: int, other: int | None) -> Floats:
         """Log-potentials for the values of two variables: `[factor, own, other, lane]`."""
         values = states[self.scope]  # [factor, position, lane]
-        fixed = [k for k in range(len(self.shape)) if k not in (own, other)]
+        fixed = [k for k in range(len(self.shape)) if k not in (position, other)]
         if self.satisfying is None:
-            return self._of_tables(values, fixed, own, other)
-        return self._of_clauses(self.satisfying, values, fixed, own, other)
+            return self._of_tables(values, fixed, position, other)
+        return self._of_clauses(self.satisfying, values, fixed, position, other)
 
-    def _of_tables(self, values: Bytes, fixed: list[int], own: int, other: int | None) -> Floats:
-        place = self.start[:, None] + np.arange(self.shape[own]) * self.stride[:, own, None]
-        found = place[:, :, None, None]
+    def _of_tables(
+        self, values: Bytes, fixed: list[int], position: int, other: int | None
+    ) -> Floats:
+        place = (
+            self.start[:, None] + np.arange(self.shape[position]) * self.stride[:, position, None]
+        )
+        places = place[:, :, None, None]
         if other is not None:
             steps = np.arange(self.shape[other]) * self.stride[:, other, None]
-            found = found + steps[:, None, :, None]
+            places = places + steps[:, None, :, None]
         rest = np.zeros((len(values), values.shape[2]), dtype=np.int64)
         for k in fixed:
             rest += values[:, k] * self.stride[:, k, None]
-        return self.table[found + rest[:, None, None, :]]
+        return self.table[places + rest[:, None, None, :]]
 
     def _of_clauses(
-        self, wanted: Ints, values: Bytes, fixed: list[int], own: int, other: int | None
+        self, wanted: Ints, values: Bytes, fixed: list[int], position: int, other: int | None
     ) -> Floats:
         met = (values[:, fixed] == wanted[:, fixed, None]).any(axis=1)[:, None, None, :]
-        first = np.arange(self.shape[own]) == wanted[:, own, None]
+        first = np.arange(self.shape[position]) == wanted[:, position, None]
         met = met | first[:, :, None, None]
         if other is not None:
             second = np.arange(self.shape[other]) == wanted[:, other, None]
             met = met | second[:, None, :, None]
-        found: Floats = self.table[self.start[:, None, None, None] + met]
-        return found
+        potentials: Floats = self.table[self.start[:, None, None, None] + met]
+        return potentials
 
 
 def factor_groups(graph: FactorGraph) -> Iterator[FactorGroup]:
@@ -313,8 +321,8 @@ def factor_sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
     for first in range(0, lanes, step):
         some = states[:, first : first + step]
         weights = _log_weights(value_start, groups, some)
-        for one, mean in zip(pairs, means, strict=True):
-            mean += chances(one, weights, value_start, some).sum(axis=3) / lanes
+        for part, mean in zip(pairs, means, strict=True):
+            mean += chances(part, weights, value_start, some).sum(axis=3) / lanes
     return _matrix(graph, pairs, means)
 
 
@@ -322,19 +330,21 @@ def _pairs(variables: int, groups: Sequence[FactorGroup]) -> list[Pairs]:
     sources: dict[tuple[int, int], list[tuple[FactorGroup, int, int]]] = {}
     for group in groups:
         arity = len(group.shape)
-        for own in range(arity):
+        for position in range(arity):
             for other in range(arity):
-                if own != other and min(group.shape[own], group.shape[other]) > 1:
-                    shape = group.shape[own], group.shape[other]
-                    sources.setdefault(shape, []).append((group, own, other))
-    return [_joined(variables, shape, found) for shape, found in sources.items()]
+                if position != other and min(group.shape[position], group.shape[other]) > 1:
+                    shape = group.shape[position], group.shape[other]
+                    sources.setdefault(shape, []).append((group, position, other))
+    return [_join_pairs(variables, shape, members) for shape, members in sources.items()]
 
 
-def _joined(
+def _join_pairs(
     variables: int, shape: tuple[int, int], sources: list[tuple[FactorGroup, int, int]]
 ) -> Pairs:
     """Pairs of variables of one shape; those of several factors are one pair."""
-    keys = np.concatenate([g.scope[:, own] * variables + g.scope[:, k] for g, own, k in sources])
+    keys = np.concatenate(
+        [g.scope[:, position] * variables + g.scope[:, k] for g, position, k in sources]
+    )
     unique, pair = np.unique(keys, return_inverse=True)
     places = (pair.reshape(-1), np.arange(len(keys)))
     adds = csr_array((np.ones(len(keys)), places), shape=(len(unique), len(keys)))
@@ -345,11 +355,11 @@ def _log_weights(start: Ints, groups: Sequence[FactorGroup], states: Bytes) -> F
     """Log-weights of each value of each variable, all others as they are: `[value, lane]`."""
     total = np.zeros((int(start[-1]), states.shape[1]))
     for group in groups:
-        for own, size in enumerate(group.shape):
-            found = group.of_one(states, own).reshape(-1, states.shape[1])
-            rows = (start[group.scope[:, own]][:, None] + np.arange(size)).reshape(-1)
+        for position, size in enumerate(group.shape):
+            terms = group.of_one(states, position).reshape(-1, states.shape[1])
+            rows = (start[group.scope[:, position]][:, None] + np.arange(size)).reshape(-1)
             shape = (len(total), len(rows))
-            total += csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape) @ found
+            total += csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape) @ terms
     return total
 
 
@@ -365,18 +375,19 @@ def _finite_chances(pairs: Pairs, weights: Floats, first: Ints, states: Bytes) -
     rows = first[pairs.own]
     present = (weights[rows + 1] - weights[rows])[:, None]
     changes = [
-        _odds(group.of_two(states, own, other)) - _odds(group.of_one(states, own))[:, None]
-        for group, own, other in pairs.sources
+        _odds(group.of_two(states, position, other))
+        - _odds(group.of_one(states, position))[:, None]
+        for group, position, other in pairs.sources
     ]
     flat = np.concatenate([change.reshape(len(change), -1) for change in changes])
     odds = (pairs.adds @ flat).reshape(len(rows), pairs.shape[1], -1) + present
-    found: Floats = expit(odds)[:, None]
-    return found
+    chances: Floats = expit(odds)[:, None]
+    return chances
 
 
 def _odds(log_potentials: Floats) -> Floats:
-    found: Floats = log_potentials[:, 1] - log_potentials[:, 0]
-    return found
+    odds: Floats = log_potentials[:, 1] - log_potentials[:, 0]
+    return odds
 
 
 def _chances(pairs: Pairs, weights: Floats, first: Ints, states: Bytes) -> Floats:
@@ -384,16 +395,16 @@ def _chances(pairs: Pairs, weights: Floats, first: Ints, states: Bytes) -> Float
     rows = first[pairs.own][:, None] + np.arange(pairs.shape[0])
     present = weights[rows][:, :, None]
     changes = [
-        group.of_two(states, own, other) - group.of_one(states, own)[:, :, None]
-        for group, own, other in pairs.sources
+        group.of_two(states, position, other) - group.of_one(states, position)[:, :, None]
+        for group, position, other in pairs.sources
     ]
     flat = np.concatenate([change.reshape(len(change), -1) for change in changes])
-    found = (pairs.adds @ flat).reshape(len(rows), *pairs.shape, -1) + present
-    chances = _normalised(found, present)
+    log_weights = (pairs.adds @ flat).reshape(len(rows), *pairs.shape, -1) + present
+    chances = _normalise(log_weights, present)
     return chances[:, 1:] if pairs.shape[0] == 2 else chances
 
 
-def _normalised(log_weights: Floats, present: Floats) -> Floats:
+def _normalise(log_weights: Floats, present: Floats) -> Floats:
     """Turn log-weights of `own` into chances; where all are impossible, the present ones count."""
     best = log_weights.max(axis=1, keepdims=True)
     if best.min(initial=0.0) < 0.5 * IMPOSSIBLE:
@@ -409,10 +420,10 @@ def _matrix(graph: FactorGraph, pairs: Sequence[Pairs], means: Sequence[Floats])
     """Put the mean chances of pairs of variables into their places, as changes."""
     start = np.concatenate([[0], np.cumsum(rows_of(graph.cardinality))])
     data, row, column = [np.zeros(0)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for one, mean in zip(pairs, means, strict=True):
+    for part, mean in zip(pairs, means, strict=True):
         change = _changes(mean)
-        rows = start[one.own][:, None, None] + np.arange(change.shape[1])[:, None]
-        columns = start[one.other][:, None, None] + np.arange(change.shape[2])
+        rows = start[part.own][:, None, None] + np.arange(change.shape[1])[:, None]
+        columns = start[part.other][:, None, None] + np.arange(change.shape[2])
         data.append(change.reshape(-1))
         row.append(np.broadcast_to(rows, change.shape).reshape(-1))
         column.append(np.broadcast_to(columns, change.shape).reshape(-1))
@@ -433,12 +444,12 @@ def affine_sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
     bias, coupling = _fields(graph)
     values = states.astype(np.float64)
     fields = coupling @ values + bias[:, None]
-    own = np.repeat(np.arange(len(bias)), np.diff(coupling.indptr))
+    variable = np.repeat(np.arange(len(bias)), np.diff(coupling.indptr))
     other, change = coupling.indices, np.zeros(coupling.nnz)
     for first in range(0, len(other), PAIRS_AT_ONCE):
         some = slice(first, first + PAIRS_AT_ONCE)
         strength = coupling.data[some, None]
-        low = fields[own[some]] - strength * values[other[some]]
+        low = fields[variable[some]] - strength * values[other[some]]
         change[some] = (expit(low + strength) - expit(low)).mean(axis=1)
     return csr_array((change, other, coupling.indptr), shape=coupling.shape)
 
@@ -446,15 +457,17 @@ def affine_sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
 def _fields(graph: FactorGraph) -> tuple[Floats, csr_array]:
     """Log-odds of each variable if its neighbours are 0, and what each neighbour adds."""
     bias, nothing = np.zeros(graph.variables), np.zeros((graph.variables, 1), dtype=np.uint8)
-    found: list[tuple[Any, Any, Any]] = []
+    entries: list[tuple[Any, Any, Any]] = []
     for group in factor_groups(graph):
-        for own in range(len(group.shape)):
-            other = 1 - own if len(group.shape) == 2 else None
-            table = group.of_two(nothing, own, other)[..., 0]
+        for position in range(len(group.shape)):
+            other = 1 - position if len(group.shape) == 2 else None
+            table = group.of_two(nothing, position, other)[..., 0]
             odds = table[:, 1] - table[:, 0]
-            np.add.at(bias, group.scope[:, own], odds[:, 0])
+            np.add.at(bias, group.scope[:, position], odds[:, 0])
             if other is not None:
-                found.append((odds[:, 1] - odds[:, 0], group.scope[:, own], group.scope[:, other]))
-    data, row, column = (np.concatenate([one[k] for one in found]) for k in range(3))
+                entries.append(
+                    (odds[:, 1] - odds[:, 0], group.scope[:, position], group.scope[:, other])
+                )
+    data, row, column = (np.concatenate([entry[k] for entry in entries]) for k in range(3))
     shape = (graph.variables, graph.variables)
     return bias, csr_array((data, (row, column)), shape=shape)

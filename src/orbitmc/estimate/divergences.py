@@ -39,7 +39,7 @@ def divergence(
     0.693147
     """
     sizes = _sizes(start, truth, estimate)
-    p, q = (_smoothed(one, sizes, smoothing) for one in (truth, estimate))
+    p, q = (_smooth(marginals, sizes, smoothing) for marginals in (truth, estimate))
     apart = (np.sqrt(truth) - np.sqrt(estimate)) ** 2 / 2
     return Divergence(
         of_estimate=_mean(_sums(q * np.log(q / p), sizes), sizes),
@@ -68,13 +68,13 @@ def expected_divergence(probability: Floats, standard_error: Floats, start: Indi
 
 
 def _sizes(start: Indices, *probabilities: Floats) -> NDArray[np.int64]:
-    for one in probabilities:
-        if len(one) != start[-1]:
-            raise InputError(f"expected {start[-1]} probabilities, got {len(one)}")
+    for chances in probabilities:
+        if len(chances) != start[-1]:
+            raise InputError(f"expected {start[-1]} probabilities, got {len(chances)}")
     return lengths(start)
 
 
-def _smoothed(probability: Floats, sizes: NDArray[np.int64], smoothing: float) -> Floats:
+def _smooth(probability: Floats, sizes: NDArray[np.int64], smoothing: float) -> Floats:
     return (probability + smoothing) / (1.0 + smoothing * np.repeat(sizes, sizes))
 
 

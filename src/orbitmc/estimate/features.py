@@ -56,12 +56,12 @@ class Features:
 
     def row(self, place: int) -> "Features":
         """One row alone."""
-        own = {
+        columns = {
             column.name: getattr(self, column.name)[place : place + 1]
             for column in fields(self)
             if column.name not in ("recorded", "independent")
         }
-        return Features(**own, recorded=self.recorded, independent=self.independent)
+        return Features(**columns, recorded=self.recorded, independent=self.independent)
 
     def verdict(self) -> str:
         """One verdict for all rows, from the worst of them."""
@@ -91,7 +91,7 @@ def sums_by_column(weights: Floats) -> Floats:
 
 def column_means(every: Sequence[Floats], recorded: int, lanes: int) -> Floats:
     """Means of rows in the columns of all packs, `[row, column]`."""
-    whole = np.concatenate([own.sum(axis=0) for own in every], axis=1)
+    whole = np.concatenate([sums.sum(axis=0) for sums in every], axis=1)
     means: Floats = whole / (recorded * lanes / COLUMNS)
     return means
 
@@ -100,12 +100,12 @@ def features(
     every: Sequence[Floats], recorded: int, lanes: int, beside: Statistics, rows: NDArray[np.bool_]
 ) -> Features:
     """Combine the sums of packs; `rows` of the marginals `beside` depend on the same states."""
-    seen = _summaries(every, recorded, lanes)
-    p, columns = seen.probability, COLUMNS * len(every)
-    states = _states(p, seen.spread, beside, rows)
-    seen = of_draws(seen, states) if beside.independent else seen
-    unmixed = seen.kept | seen.drifts
-    return _fill_missing(p, seen.spread, states, seen.r_hat, unmixed, beside, columns)
+    summaries = _summaries(every, recorded, lanes)
+    p, columns = summaries.probability, COLUMNS * len(every)
+    states = _states(p, summaries.spread, beside, rows)
+    summaries = of_draws(summaries, states) if beside.independent else summaries
+    unmixed = summaries.kept | summaries.drifts
+    return _fill_missing(p, summaries.spread, states, summaries.r_hat, unmixed, beside, columns)
 
 
 def ratio(
@@ -116,20 +116,20 @@ def ratio(
     In each column the first should be the ratio of all times the second; what is left of it, over
     the mean of the second, is the error of that column.
     """
-    both, given = column_means(every, recorded, lanes).mean(axis=1)
-    share = both / given
-    left = [(own[:, :1] - share * own[:, 1:]) / given for own in every]
+    both, given_mean = column_means(every, recorded, lanes).mean(axis=1)
+    share = both / given_mean
+    left = [(own[:, :1] - share * own[:, 1:]) / given_mean for own in every]
     parts = part_lengths(recorded) * (lanes // COLUMNS)
-    for own in left:
-        own[: len(parts)] += share * parts[:, None, None]
-    seen = _summaries(every, recorded, lanes)
+    for residual in left:
+        residual[: len(parts)] += share * parts[:, None, None]
+    summaries = _summaries(every, recorded, lanes)
     rest = _summaries(left, recorded, lanes)
-    states = _states(seen.probability, seen.spread, beside, rows)
-    p, met = np.array([share]), np.maximum(states[1:] * given, 1.0)
+    states = _states(summaries.probability, summaries.spread, beside, rows)
+    p, met = np.array([share]), np.maximum(states[1:] * given_mean, 1.0)
     if beside.independent:
-        seen, rest = of_draws(seen, states), of_draws(rest._replace(probability=p), met)
-    unmixed = (seen.kept | seen.drifts).any() | rest.kept | rest.drifts
-    columns, r_hat = COLUMNS * len(every), seen.r_hat.max(keepdims=True)
+        summaries, rest = of_draws(summaries, states), of_draws(rest._replace(probability=p), met)
+    unmixed = (summaries.kept | summaries.drifts).any() | rest.kept | rest.drifts
+    columns, r_hat = COLUMNS * len(every), summaries.r_hat.max(keepdims=True)
     return _fill_missing(p, rest.spread, met, r_hat, unmixed, beside, columns)
 
 
@@ -151,18 +151,19 @@ def expectations(
     lengths = np.zeros(PARTS)
     lengths[: len(part_lengths(recorded))] = part_lengths(recorded) * (lanes // COLUMNS)
     scaled = [
-        (own[:, 0::2] - lowest[:, None] * lengths[:, None, None]) / scale[:, None] for own in every
+        (sums[:, 0::2] - lowest[:, None] * lengths[:, None, None]) / scale[:, None]
+        for sums in every
     ]
     squares = column_means(every, recorded, lanes)[1::2].mean(axis=1)
-    seen = _summaries(scaled, recorded, lanes)
-    p, mean = seen.probability, lowest + scale * seen.probability
+    summaries = _summaries(scaled, recorded, lanes)
+    p, mean = summaries.probability, lowest + scale * summaries.probability
     variance = np.clip((squares - mean**2) / scale**2, 0.0, 0.25)
     alike = (1.0 - np.sqrt(1.0 - 4.0 * variance)) / 2.0
-    states = _states(alike, seen.spread, beside, rows)
+    states = _states(alike, summaries.spread, beside, rows)
     if beside.independent:
-        seen = of_draws(seen, states)._replace(spread=np.sqrt(variance / states))
-    unmixed, degrees = seen.kept | seen.drifts, COLUMNS * len(every) - 1
-    error = np.maximum(seen.spread, np.maximum(p, 1.0 - p) / states)
+        summaries = of_draws(summaries, states)._replace(spread=np.sqrt(variance / states))
+    unmixed, degrees = summaries.kept | summaries.drifts, COLUMNS * len(every) - 1
+    error = np.maximum(summaries.spread, np.maximum(p, 1.0 - p) / states)
     half = float(stdtrit(degrees, 0.5 + LEVEL / 2)) * error
     rare = is_rare(alike, states)
     unseen = np.where(rare, UNSEEN / states, 0.0)
@@ -174,7 +175,7 @@ def expectations(
         low=np.where(widest > 0, lowest + scale * low, mean),
         high=np.where(widest > 0, lowest + scale * high, mean),
         ess=np.where(rare, states, variance / error**2),
-        r_hat=_r_hat_of(seen.r_hat, p * (1.0 - p), variance),
+        r_hat=_r_hat_of(summaries.r_hat, p * (1.0 - p), variance),
         rare=rare,
         unmixed=unmixed,
         states=states,
@@ -191,7 +192,7 @@ def _r_hat_of(r_hat: Floats, assumed: Floats, variance: Floats) -> Floats:
 
 
 def _summaries(every: Sequence[Floats], recorded: int, lanes: int) -> RowSummaries:
-    tallies: list[Any] = [FeatureTally(own) for own in every]
+    tallies: list[Any] = [FeatureTally(sums) for sums in every]
     return row_summaries(tallies, recorded, lanes)
 
 
@@ -224,10 +225,10 @@ def _fill_missing(
     )
 
 
-def worst_verdict(own: str, others: Sequence[str]) -> str:
+def worst_verdict(verdict_of_number: str, others: Sequence[str]) -> str:
     """The verdict of a number, unless something that it depends on is not to be believed."""
-    doubted = [verdict for verdict in (own, *others) if verdict not in BELIEVED]
-    return min(doubted, key=SEVEREST.index) if doubted else own
+    doubted = [verdict for verdict in (verdict_of_number, *others) if verdict not in BELIEVED]
+    return min(doubted, key=SEVEREST.index) if doubted else verdict_of_number
 
 
 # How probable the values of one variable are, given all others, in many states at once.

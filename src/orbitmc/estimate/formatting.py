@@ -38,21 +38,21 @@ def _rows(piece: Columns, short: bool) -> Iterator[tuple[str, ...]]:
     p, error, low, high, ess, r_hat, rare = (getattr(piece, name).tolist() for name in OF_VALUES)
     first = piece.start.tolist()
     for place, name in enumerate(piece.names):
-        shown, word = escape_unprintable(name), VERDICTS[piece.verdict[place]]
+        label, word = escape_unprintable(name), VERDICTS[piece.verdict[place]]
         for k, value in enumerate(piece.values[place], first[place]):
             sure = short or not math.isfinite(ess[k])
             numbers = BLANKS if sure else _error(error[k], low[k], high[k], ess[k], r_hat[k])
-            said = _bound(p[k], low[k], high[k], rare[k]) if word == RARE else word
+            verdict = _rare_verdict(p[k], low[k], high[k], rare[k]) if word == RARE else word
             yield (
-                shown,
+                label,
                 escape_unprintable(value),
                 probability(p[k]),
                 *(() if short else numbers),
-                said,
+                verdict,
             )
 
 
-def _bound(p: float, low: float, high: float, rare: bool) -> str:
+def _rare_verdict(p: float, low: float, high: float, rare: bool) -> str:
     """The verdict on a value of a variable with rare ones: how probable those are at most."""
     if not rare:
         return FAIR

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Bytes, Floats, narrow_dtype
+from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc._util.loading import HtmlRepr, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError, LimitError
@@ -95,7 +95,7 @@ class Columns:
     part: Places
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     def marginal(self, name: str) -> Marginal:
         """All that is known of one variable."""
@@ -119,14 +119,14 @@ class Columns:
             padded[column] = np.full(there.shape, np.nan)
             padded[column][there] = getattr(self, column)
         label = np.full(there.shape, "", dtype=object)
-        label[there] = [value for own in self.values for value in own]
-        two, one = ("variable", "place"), ("variable",)
+        label[there] = [value for words in self.values for value in words]
+        by_value, by_variable = ("variable", "place"), ("variable",)
         return extra("xarray", "xarray").Dataset(
             {
-                **{column: (two, numbers) for column, numbers in padded.items()},
-                "verdict": (one, [VERDICTS[code] for code in self.verdict]),
+                **{column: (by_value, numbers) for column, numbers in padded.items()},
+                "verdict": (by_variable, [VERDICTS[code] for code in self.verdict]),
             },
-            coords={"variable": list(self.names), "label": (two, label)},
+            coords={"variable": list(self.names), "label": (by_value, label)},
             attrs=dict(attrs),
         )
 
@@ -135,10 +135,10 @@ class Columns:
         """Where each variable stands."""
         return {name: place for place, name in enumerate(self.names)}
 
-    def named(self, verdict: str, most: int) -> list[str]:
+    def names_with(self, verdict: str, most: int) -> list[str]:
         """The first few variables with a verdict."""
-        found = np.flatnonzero(self.verdict == CODE[verdict])
-        return [self.names[place] for place in found[:most]]
+        places = np.flatnonzero(self.verdict == CODE[verdict])
+        return [self.names[place] for place in places[:most]]
 
     def counts(self) -> dict[str, int]:
         """How many variables got each verdict, in the order in which verdicts first appear."""
@@ -151,16 +151,16 @@ class Columns:
         r_hat = self.r_hat.max(initial=1.0, where=sampled)
         return float(r_hat), float(self.ess.min(initial=np.inf, where=sampled))
 
-    def taken(self, places: Places) -> "Columns":
+    def take(self, places: Places) -> "Columns":
         """Some variables, in a new order."""
         sizes = np.diff(self.start)[places]
         start = np.concatenate([[0], np.cumsum(sizes)])
-        own = np.arange(start[-1]) - np.repeat(start[:-1] - self.start[places], sizes)
+        rows = np.arange(start[-1]) - np.repeat(start[:-1] - self.start[places], sizes)
         return Columns(
             [self.names[place] for place in places],
             [self.values[place] for place in places],
             start,
-            **self._numbers(own),
+            **self._numbers(rows),
             verdict=self.verdict[places],
             part=self.part[places],
         )
@@ -169,12 +169,12 @@ class Columns:
         self, names: Sequence[str], places: Places, value: Places, word: tuple[str]
     ) -> "Columns":
         """One value of each of some variables, under new names; `word` is what it is called."""
-        own = self.start[places] + value
+        rows = self.start[places] + value
         return Columns(
             names,
             [word] * len(names),
             np.arange(len(names) + 1),
-            **self._numbers(own),
+            **self._numbers(rows),
             verdict=self.verdict[places],
             part=self.part[places],
         )
@@ -184,12 +184,12 @@ class Columns:
         for first in range(0, len(self.names), ROWS):
             last = min(first + ROWS, len(self.names))
             start = self.start[first : last + 1]
-            own = slice(start[0], start[-1])
+            rows = slice(start[0], start[-1])
             yield Columns(
                 self.names[first:last],
                 self.values[first:last],
                 start - start[0],
-                **self._numbers(own),
+                **self._numbers(rows),
                 verdict=self.verdict[first:last],
                 part=self.part[first:last],
             )
@@ -199,12 +199,12 @@ def certain_columns(
     names: Sequence[str], values: Sequence[tuple[str, ...]], probability: Floats, verdict: str
 ) -> Columns:
     """Variables whose probabilities have no error; one flat array of them."""
-    start = np.concatenate([[0], np.cumsum([len(own) for own in values], dtype=np.int64)])
+    start = np.concatenate([[0], np.cumsum([len(words) for words in values], dtype=np.int64)])
     p = np.asarray(probability, dtype=np.float64)
-    none, one, endless = np.zeros(len(p)), np.ones(len(p)), np.full(len(p), np.inf)
+    none, ones, endless = np.zeros(len(p)), np.ones(len(p)), np.full(len(p), np.inf)
     never, codes = np.zeros(len(p), np.bool_), np.full(len(names), CODE[verdict], np.uint8)
     part = no_parts(len(names))
-    return Columns(names, values, start, p, none, p, p, endless, one, never, codes, part)
+    return Columns(names, values, start, p, none, p, p, endless, ones, never, codes, part)
 
 
 def no_parts(variables: int) -> Places:
@@ -222,7 +222,7 @@ def concatenate_columns(parts: Sequence[Columns]) -> Columns:
     }
     return Columns(
         [name for part in parts for name in part.names],
-        [own for part in parts for own in part.values],
+        [words for part in parts for words in part.values],
         np.concatenate([*starts, ends[-1:]]),
         **together,
     )
@@ -246,7 +246,7 @@ class Provenance:
     in_atoms: Callable[["Marginals"], "Marginals"] | None = None
 
     @cached_property
-    def seen(self) -> Model:
+    def conditioned_model(self) -> Model:
         """The model, given the evidence."""
         return self.model.given(self.evidence)
 
@@ -346,7 +346,7 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
         if names is None:
             return self
         places = np.array([self.columns.index[name] for name in names], dtype=np.int64)
-        return replace(self, columns=self.columns.taken(places))
+        return replace(self, columns=self.columns.take(places))
 
     def plot(self, names: Sequence[str] | None = None, ax: Any = None) -> Any:
         """Draw probabilities with their intervals; needs the extra `plots`.
@@ -398,9 +398,9 @@ def exact_marginals(
     chosen = range(len(model.names)) if variables is None else variables
     flat = np.concatenate([np.zeros(0), *probabilities])
     names, values = [model.names[v] for v in chosen], [model.values[v] for v in chosen]
-    found = certain_columns(names, values, flat, EXACT)
-    _require_numbers(found)
-    return Marginals(add_observed(model, found), about)
+    columns = certain_columns(names, values, flat, EXACT)
+    _require_numbers(columns)
+    return Marginals(add_observed(model, columns), about)
 
 
 def sampled_marginals(
@@ -416,21 +416,21 @@ def sampled_marginals(
     `part_of` has the connected component of each variable.
     `missed` marks variables whose numbers are known to be wrong, because a mode was missed.
     """
-    spread = values_of(model.graph.cardinality)
-    probability = spread.probabilities(statistics.probability)
-    low, high = spread.intervals(statistics.low, statistics.high)
-    ess = spread.spread(statistics.ess, float(statistics.lanes))
-    r_hat = spread.spread(statistics.r_hat, 1.0)
-    rare = is_rare(probability, spread.spread(statistics.states, np.inf))
-    unmixed = spread.spread(statistics.kept | statistics.drifts, False)
+    layout = values_of(model.graph.cardinality)
+    probability = layout.probabilities(statistics.probability)
+    low, high = layout.intervals(statistics.low, statistics.high)
+    ess = layout.expand(statistics.ess, float(statistics.lanes))
+    r_hat = layout.expand(statistics.r_hat, 1.0)
+    rare = is_rare(probability, layout.expand(statistics.states, np.inf))
+    unmixed = layout.expand(statistics.kept | statistics.drifts, False)
     quality = Quality(r_hat, ess, rare, unmixed, statistics.recorded, statistics.independent)
-    start = spread.start.astype(np.int64)
-    found = Columns(
+    start = layout.start.astype(np.int64)
+    columns = Columns(
         model.names,
         model.values,
         start,
         probability,
-        spread.spread(statistics.standard_error, 0.0),
+        layout.expand(statistics.standard_error, 0.0),
         low,
         high,
         ess,
@@ -439,20 +439,20 @@ def sampled_marginals(
         _verdicts(model, statistics, domains, start, quality, part_of, missed),
         np.asarray(part_of, dtype=np.int64),
     )
-    _set_forced(found, domains)
-    _require_numbers(found)
+    _set_forced(columns, domains)
+    _require_numbers(columns)
     doubted = replace(
         about,
-        unmixed=_culprits(found, UNMIXED),
-        frozen=_culprits(found, FROZEN),
+        unmixed=_culprits(columns, UNMIXED),
+        frozen=_culprits(columns, FROZEN),
         independent=statistics.independent,
     )
-    return Marginals(add_observed(model, found), doubted)
+    return Marginals(add_observed(model, columns), doubted)
 
 
-def _culprits(found: Columns, verdict: str) -> Culprits:
-    places = np.flatnonzero(found.verdict == CODE[verdict])
-    return Culprits([found.names[place] for place in places.tolist()], found.part[places])
+def _culprits(columns: Columns, verdict: str) -> Culprits:
+    places = np.flatnonzero(columns.verdict == CODE[verdict])
+    return Culprits([columns.names[place] for place in places.tolist()], columns.part[places])
 
 
 def _verdicts(
@@ -482,41 +482,47 @@ def _verdicts(
     return verdict
 
 
-def _set_forced(found: Columns, domains: Domains | None) -> None:
+def _set_forced(columns: Columns, domains: Domains | None) -> None:
     """Variables with one value left are certain of it."""
-    forced = np.repeat(found.verdict == CODE[FORCED], np.diff(found.start))
+    forced = np.repeat(columns.verdict == CODE[FORCED], np.diff(columns.start))
     left = np.ones(len(forced)) if domains is None else domains.allowed.astype(float)
-    for column in (found.probability, found.low, found.high):
+    for column in (columns.probability, columns.low, columns.high):
         column[forced] = left[forced]
-    found.standard_error[forced], found.ess[forced], found.r_hat[forced] = 0.0, np.inf, 1.0
-    found.rare[forced] = False
+    columns.standard_error[forced], columns.ess[forced], columns.r_hat[forced] = 0.0, np.inf, 1.0
+    columns.rare[forced] = False
 
 
-def _require_numbers(found: Columns) -> None:
+def _require_numbers(columns: Columns) -> None:
     """Refuse to give a verdict on what is no number."""
-    wrong = np.flatnonzero(~np.isfinite(found.probability))
+    wrong = np.flatnonzero(~np.isfinite(columns.probability))
     if len(wrong):
-        place = int(np.searchsorted(found.start, wrong[0], side="right")) - 1
-        p = found.probability[found.start[place] : found.start[place + 1]]
+        place = int(np.searchsorted(columns.start, wrong[0], side="right")) - 1
+        p = columns.probability[columns.start[place] : columns.start[place + 1]]
         raise LimitError(
-            f"the probabilities of {found.names[place]!r} came out as {p.tolist()}: the weights of "
-            "this model are beyond what sums of doubles can tell apart"
+            f"the probabilities of {columns.names[place]!r} came out as {p.tolist()}: the weights "
+            "of this model are beyond what sums of doubles can tell apart"
         )
 
 
-def add_observed(model: Model, found: Columns) -> Columns:
+def add_observed(model: Model, free: Columns) -> Columns:
     """What is known of free variables, with observed ones back in their places."""
-    if model.order == tuple(found.names):
-        return found
-    seen = model.observed.values()
-    indicators = [np.eye(len(one.values))[one.value] for one in seen]
+    if model.order == tuple(free.names):
+        return free
+    observations = model.observed.values()
+    indicators = [
+        np.eye(len(observation.values))[observation.value] for observation in observations
+    ]
     flat = np.concatenate([np.zeros(0), *indicators])
-    observed = certain_columns(list(model.observed), [one.values for one in seen], flat, OBSERVED)
-    everything = concatenate_columns([found, observed])
+    observed = certain_columns(
+        list(model.observed), [observation.values for observation in observations], flat, OBSERVED
+    )
+    everything = concatenate_columns([free, observed])
     known = [everything.index[name] for name in model.order if name in everything.index]
-    return everything.taken(np.array(known, dtype=np.int64))
+    return everything.take(np.array(known, dtype=np.int64))
 
 
-def with_warnings(found: Marginals, said: Iterable[str]) -> Marginals:
+def with_warnings(answer: Marginals, warnings: Iterable[str]) -> Marginals:
     """Put what must be said before what is said already."""
-    return replace(found, about=replace(found.about, warnings=(*said, *found.about.warnings)))
+    return replace(
+        answer, about=replace(answer.about, warnings=(*warnings, *answer.about.warnings))
+    )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit, xlogy
 
 from orbitmc._simd.random import COLUMNS
-from orbitmc._util.arrays import Bytes, Floats, Indices, count_within, lengths, narrow_dtype, starts
+from orbitmc._util.arrays import Bytes, Floats, Indices, count_within, lengths, short_repr, starts
 from orbitmc.estimate.tally import PARTS, Tally, capacity, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
@@ -70,12 +70,12 @@ def row_summaries(
     sums = [tally.sums[: len(lengths)] for tally in tallies]
     rows = sums[0].shape[1]
     if pools is not None:
-        sums = [pool_rows(own, pools) for own in sums]
+        sums = [pool_rows(pack, pools) for pack in sums]
     means = _means(sums, lengths, lanes * looks)
     terms = float(lengths.max(initial=0.0)) * (lanes * looks // COLUMNS)
     rounding = max(ROUNDING, UNIT * terms)
-    found = [_summarise_rows(piece, lengths, lanes, rows, rounding) for piece in means]
-    whole: list[Any] = [np.concatenate(column) for column in zip(*found, strict=True)]
+    summaries = [_summarise_rows(piece, lengths, lanes, rows, rounding) for piece in means]
+    whole: list[Any] = [np.concatenate(column) for column in zip(*summaries, strict=True)]
     return RowSummaries(*(whole if pools is None else [column[pools] for column in whole]))
 
 
@@ -110,7 +110,7 @@ def _means(sums: Sequence[Floats], lengths: Floats, lanes: int) -> Iterator[Floa
     """
     weights = lengths[:, None, None] * (lanes // COLUMNS)
     for first in range(0, max(1, sums[0].shape[1]), ROWS):
-        piece = np.concatenate([own[:, first : first + ROWS] for own in sums], axis=2)
+        piece = np.concatenate([pack[:, first : first + ROWS] for pack in sums], axis=2)
         piece /= weights
         yield piece
 
@@ -251,7 +251,7 @@ class Statistics:
     independent: bool = False
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def statistics(
@@ -276,15 +276,15 @@ def statistics(
     an estimate with less noise shows no more states. Recorded states that are `independent` draws
     of the model are all counted, and nothing is asked about mixing.
     """
-    seen = row_summaries(tallies, recorded, lanes, pools, looks)
+    summaries = row_summaries(tallies, recorded, lanes, pools, looks)
     chains, columns = lanes * len(tallies), COLUMNS * len(tallies)
     if independent:
-        states = np.full(len(seen.probability), float(chains * recorded))
-        seen = of_draws(seen, states)
+        states = np.full(len(summaries.probability), float(chains * recorded))
+        summaries = of_draws(summaries, states)
     else:
-        together = np.zeros(len(seen.probability), np.int64) if part_of is None else part_of
-        states = states_seen(seen.probability, seen.spread, chains, recorded, together)
-    probability, spread = seen.probability, seen.spread
+        together = np.zeros(len(summaries.probability), np.int64) if part_of is None else part_of
+        states = states_seen(summaries.probability, summaries.spread, chains, recorded, together)
+    probability, spread = summaries.probability, summaries.spread
     if sharper is not None:
         probability, spread = summarise_columns(sharper, tallies[0].row_start, pools)
     standard_error = np.maximum(spread, np.maximum(probability, 1.0 - probability) / states)
@@ -297,10 +297,10 @@ def statistics(
         low=low,
         high=high,
         ess=ess,
-        r_hat=seen.r_hat,
+        r_hat=summaries.r_hat,
         states=states,
-        kept=seen.kept,
-        drifts=seen.drifts,
+        kept=summaries.kept,
+        drifts=summaries.drifts,
         open_lanes=sum((t.open.sum(axis=1, dtype=np.int64) for t in tallies), np.int64(0)),  # type: ignore[arg-type]
         lanes=chains,
         recorded=recorded,
@@ -308,12 +308,12 @@ def statistics(
     )
 
 
-def of_draws(seen: RowSummaries, states: Floats) -> RowSummaries:
+def of_draws(summaries: RowSummaries, states: Floats) -> RowSummaries:
     """What is known of rows from so many independent draws: no doubt that they mix.
 
     An average of conditional probabilities varies no more than one of values does.
     """
-    p, never = seen.probability, np.zeros(len(seen.probability), dtype=np.bool_)
+    p, never = summaries.probability, np.zeros(len(summaries.probability), dtype=np.bool_)
     return RowSummaries(p, np.sqrt(p * (1.0 - p) / states), np.ones(len(p)), never, never)
 
 
@@ -403,17 +403,17 @@ class Values:
     rows: NDArray[np.int64]
     mirrored: NDArray[np.bool_]
 
-    def spread(self, numbers: NDArray[Any], single: float) -> NDArray[Any]:
+    def expand(self, numbers: NDArray[Any], single: float) -> NDArray[Any]:
         """Give each value its row's number; `single` for variables with one value."""
         return np.append(numbers, numbers.dtype.type(single))[self.rows]
 
     def probabilities(self, numbers: Floats) -> Floats:
-        found = self.spread(numbers, 1.0)
-        return np.where(self.mirrored, 1.0 - found, found)
+        numbers_of = self.expand(numbers, 1.0)
+        return np.where(self.mirrored, 1.0 - numbers_of, numbers_of)
 
     def intervals(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Both ends of each value's interval; a mirrored one is turned around."""
-        below, above = self.spread(low, 1.0), self.spread(high, 1.0)
+        below, above = self.expand(low, 1.0), self.expand(high, 1.0)
         return (
             np.where(self.mirrored, 1.0 - above, below),
             np.where(self.mirrored, 1.0 - below, above),
@@ -472,12 +472,12 @@ def missed_modes(
 
 def largest_entropies(graph: FactorGraph, statistics: Statistics) -> Floats:
     """Entropy of each variable, its own error added."""
-    spread = values_of(graph.cardinality)
-    p = np.maximum(spread.probabilities(statistics.probability), 0.0)
-    error = spread.spread(statistics.standard_error, 0.0)
+    layout = values_of(graph.cardinality)
+    p = np.maximum(layout.probabilities(statistics.probability), 0.0)
+    error = layout.expand(statistics.standard_error, 0.0)
     entropy = -xlogy(p, p) + ERRORS * error * np.abs(np.log(np.maximum(p, error)))
-    found: Floats = np.add.reduceat(entropy, spread.start[:-1].astype(np.int64))
-    return np.minimum(found, np.log(graph.cardinality))
+    entropies: Floats = np.add.reduceat(entropy, layout.start[:-1].astype(np.int64))
+    return np.minimum(entropies, np.log(graph.cardinality))
 
 
 def lanes_to_look_at(graph: FactorGraph, chains: int) -> int:

@@ -21,7 +21,7 @@ from orbitmc._util.interrupts import check_interrupt
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.order import Neighbours, eliminate, neighbours_of
-from orbitmc.exact.plan import Plan, predict, require_fit
+from orbitmc.exact.plan import EliminationPlan, predict, require_fit
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.exact.tree import Part, Region, Tree, combine_cutset
 from orbitmc.graph.builder import Builder
@@ -64,7 +64,7 @@ class Bucket:
         self.variable, self.shared = variable, shared
         self.values = sizes[variable]
         self.shape = [sizes[member] for member in shared]
-        self.split = _split(self.shape)
+        self.split = _slab_axes(self.shape)
         self.slabs = int(np.prod(self.shape[: self.split], dtype=np.int64))
         self.places = int(np.prod(self.shape[self.split :], dtype=np.int64))
 
@@ -112,7 +112,7 @@ def strides_of(scope: Scope, sizes: Sequence[int]) -> dict[int, int]:
     return strides
 
 
-def _split(shape: Sequence[int]) -> int:
+def _slab_axes(shape: Sequence[int]) -> int:
     """How many of the leading axes count slabs; the rest fits into one."""
     places = 1
     for axis in reversed(range(len(shape))):
@@ -151,8 +151,8 @@ def sum_onto(table: Floats, scope: Scope, onto: Scope, sizes: Sequence[int]) -> 
     """Sum a flat table over the variables that are not in `onto`; gives a new one, in its order."""
     shaped = table.reshape([sizes[member] for member in scope])
     left = [axis for axis, member in enumerate(scope) if member not in onto]
-    kept = [member for member in scope if member in onto]
-    total: Floats = shaped.sum(axis=tuple(left)).transpose([kept.index(member) for member in onto])
+    order = [member for member in scope if member in onto]
+    total: Floats = shaped.sum(axis=tuple(left)).transpose([order.index(member) for member in onto])
     return total.flatten()
 
 
@@ -179,7 +179,7 @@ def marginals(
     graph: FactorGraph,
     *,
     memory: int = MEMORY,
-    plan: Plan | None = None,
+    plan: EliminationPlan | None = None,
     seconds: float = 5.0,
     wanted: Sequence[int] | None = None,
 ) -> ExactAnswer:
@@ -196,30 +196,30 @@ def marginals(
     plan = plan or predict(graph, memory=memory, seconds=seconds)
     require_fit(plan, memory)
     chosen = range(graph.variables) if wanted is None else wanted
-    log_z, found = _eliminate(plan, [plan.problem.place[variable] for variable in chosen])
-    return ExactAnswer(log_z, _over_all_values(plan.problem, found, chosen))
+    log_z, tables = _eliminate(plan, [plan.problem.place[variable] for variable in chosen])
+    return ExactAnswer(log_z, _over_all_values(plan.problem, tables, chosen))
 
 
-def _eliminate(plan: Plan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
+def _eliminate(plan: EliminationPlan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
     """Go up and down once for every way to hold the cutset."""
 
-    def both_ways(held: dict[int, int], problem: Problem) -> Part:
+    def both_ways(fixed: dict[int, int], problem: Problem) -> Part:
         passes = Passes(problem, plan.tree, plan.regions)
-        return Part(held, passes.up(), passes.down(wanted))
+        return Part(fixed, passes.up(), passes.down(wanted))
 
-    log_z, found = combine_cutset(plan.by_conditioning(both_ways), plan.problem.sizes)
-    return exact_sum([plan.problem.constant, log_z]), found
+    log_z, tables = combine_cutset(plan.by_conditioning(both_ways), plan.problem.sizes)
+    return exact_sum([plan.problem.constant, log_z]), tables
 
 
 def _over_all_values(
-    problem: Problem, found: list[Floats], wanted: Sequence[int]
+    problem: Problem, tables: list[Floats], wanted: Sequence[int]
 ) -> tuple[Floats, ...]:
     """Give impossible values probability 0, and decided variables certainty."""
     result = []
     for variable in wanted:
         place = problem.place[variable]
         whole = np.zeros(problem.cardinality[variable])
-        whole[problem.possible[variable]] = found[place] if place >= 0 else 1.0
+        whole[problem.possible[variable]] = tables[place] if place >= 0 else 1.0
         result.append(floats(whole))
     return tuple(result)
 
@@ -249,18 +249,18 @@ class Passes:
     def up(self) -> float:
         """Send all messages up, keep those that regions start from; gives log Z."""
         taken_off = [self.problem.constant]
-        kept = {child for region in self.regions for child in region.below}
+        boundary = {child for region in self.regions for child in region.below}
         for region in reversed(self.regions):
             for variable in region.buckets:
                 taken_off.append(self._send(variable))
                 for child in self.tree.children[variable]:
-                    if child not in kept and len(self.regions) > 1:
+                    if child not in boundary and len(self.regions) > 1:
                         del self.messages[child]
         return exact_sum(taken_off)
 
     def down(self, wanted: Iterable[int]) -> list[Floats]:
         """Give the marginals that are wanted, region by region from the roots; zeros elsewhere."""
-        found: list[Floats] = [np.zeros(size) for size in self.tree.sizes]
+        tables: list[Floats] = [np.zeros(size) for size in self.tree.sizes]
         needed = self.tree.above(wanted)
         for region in self.regions:
             for variable in region.buckets:
@@ -268,11 +268,11 @@ class Passes:
                     self._send(variable)
             for variable in reversed(region.buckets):
                 if variable in needed:
-                    found[variable] = self.receive(variable)
+                    tables[variable] = self.receive(variable)
                 else:
                     self.messages.pop(variable, None)
                     self.beliefs.pop(variable, None)
-        return found
+        return tables
 
     def terms(self, bucket: Bucket) -> list[Term]:
         """What is added up in a bucket."""
@@ -296,7 +296,7 @@ class Passes:
         """Turn a bucket's sums into beliefs, tell its children, and give its marginal."""
         bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
         terms = self.terms(bucket)
-        told = [
+        messages = [
             (term, np.zeros(len(term.table)), group.children)
             for term, group in zip(terms, self.tree.groups[variable], strict=True)
             if group.children
@@ -308,9 +308,9 @@ class Passes:
             np.exp(sums, out=sums)
             self.look(bucket, slab, sums)
             marginal += sums.sum(axis=1)
-            for (_, _, view), beliefs, _ in told:
+            for (_, _, view), beliefs, _ in messages:
                 collect(sums, beliefs, view.step, view.high[slab], view.low)
-        for term, beliefs, children in told:
+        for term, beliefs, children in messages:
             self._tell(term, beliefs, children)
         marginal /= marginal.sum()
         return marginal
@@ -394,9 +394,9 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
         scope, message = sum_out(
             [tables[one] for one in sorted(readers[variable])], variable, sizes
         )
-        for one in tuple(readers[variable]):
-            for member in tables.pop(one)[0]:
-                readers[member].discard(one)
+        for reader in tuple(readers[variable]):
+            for member in tables.pop(reader)[0]:
+                readers[member].discard(reader)
         del left[variable]
         top = float(message.max())
         if top == -math.inf:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.exact.contraction import Bucket, Passes, Term, strides_of
-from orbitmc.exact.plan import Plan
+from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import condition
 
@@ -23,24 +23,24 @@ BYTE = 256  # values that fit into one
 States = NDArray[Any]
 
 
-def independent_states(plan: Plan, count: int, *, seed: int) -> States:
+def independent_states(plan: EliminationPlan, count: int, *, seed: int) -> States:
     """Draw so many states `[variable, state]` of the graph that was planned for.
 
     They are bytes, unless a variable has more values than these hold.
     """
     rng = np.random.default_rng(seed)
     problem = plan.problem
-    drawn = np.zeros((len(problem.sizes), count), dtype=dtype_for(problem.sizes))
+    states = np.zeros((len(problem.sizes), count), dtype=dtype_for(problem.sizes))
     first = 0
-    for held, share in _shares(plan, count, rng):
-        _Drawing(condition(problem, held), plan, drawn[:, first : first + share], rng).fill(held)
+    for fixed, share in _shares(plan, count, rng):
+        _Drawing(condition(problem, fixed), plan, states[:, first : first + share], rng).fill(fixed)
         first += share
     if plan.cutset:
-        drawn = drawn[:, rng.permutation(count)]  # states with the same held values lie together
-    return _over_all_values(problem, drawn)
+        states = states[:, rng.permutation(count)]  # states with the same held values lie together
+    return _over_all_values(problem, states)
 
 
-def state_bytes(plan: Plan, count: int) -> int:
+def state_bytes(plan: EliminationPlan, count: int) -> int:
     """How much memory the states of a plan take while they are drawn."""
     sizes = plan.problem.sizes
     each = dtype_for(sizes).itemsize * len(sizes)
@@ -53,43 +53,45 @@ def dtype_for(sizes: Sequence[int]) -> np.dtype[Any]:
     return np.dtype(np.uint8 if max(sizes, default=1) <= BYTE else np.uint32)
 
 
-def _shares(plan: Plan, count: int, rng: np.random.Generator) -> list[tuple[dict[int, int], int]]:
+def _shares(
+    plan: EliminationPlan, count: int, rng: np.random.Generator
+) -> list[tuple[dict[int, int], int]]:
     """How many states each way to hold the cutset gets, by its share of the weight."""
     if not plan.cutset:
         return [({}, count)]
     ways, log_weights = zip(
         *plan.by_conditioning(
-            lambda held, problem: (held, Passes(problem, plan.tree, plan.regions).up())
+            lambda fixed, problem: (fixed, Passes(problem, plan.tree, plan.regions).up())
         ),
         strict=True,
     )
     weights = np.exp(np.array(log_weights) - max(log_weights))
     shares = rng.multinomial(count, weights / weights.sum()).tolist()
-    return [(held, share) for held, share in zip(ways, shares, strict=True) if share]
+    return [(fixed, share) for fixed, share in zip(ways, shares, strict=True) if share]
 
 
 class _Drawing(Passes):
     """Passes that draw states on their way down, instead of adding beliefs up."""
 
     def __init__(
-        self, problem: Problem, plan: Plan, drawn: States, rng: np.random.Generator
+        self, problem: Problem, plan: EliminationPlan, states: States, rng: np.random.Generator
     ) -> None:
         super().__init__(problem, plan.tree, plan.regions)
-        self.rng, self.drawn = rng, drawn
+        self.rng, self.states = rng, states
 
-    def fill(self, held: Mapping[int, int]) -> None:
+    def fill(self, fixed: Mapping[int, int]) -> None:
         """Draw all variables; those that are held have their values."""
         self.up()
         self.down(range(len(self.tree.sizes)))
-        for variable, value in held.items():
-            self.drawn[variable] = value
+        for variable, value in fixed.items():
+            self.states[variable] = value
 
     def receive(self, variable: int) -> Floats:
         """Draw the variable of a bucket given those that it is shared with."""
         shared, sizes = self.tree.shared[variable], self.tree.sizes
         bucket = Bucket(variable, shared, sizes)
         terms = self.terms(bucket)
-        entries, count = self.tree.message_entries(variable), self.drawn.shape[1]
+        entries, count = self.tree.message_entries(variable), self.states.shape[1]
         table = None
         if entries <= count:
             every = np.indices(bucket.shape).reshape(len(shared), entries)
@@ -97,14 +99,14 @@ class _Drawing(Passes):
         for first in range(0, count, AT_ONCE):
             check_interrupt()
             now = slice(first, first + AT_ONCE)
-            above = {member: self.drawn[member, now].astype(np.int64) for member in shared}
+            above = {member: self.states[member, now].astype(np.int64) for member in shared}
             chances = (
                 _chances(bucket, terms, above, sizes)
                 if table is None
                 else table[:, _offsets(shared, above, sizes)]
             )
             level = self.rng.random(min(AT_ONCE, count - first))
-            self.drawn[variable, now] = (level >= chances[:-1]).sum(axis=0)
+            self.states[variable, now] = (level >= chances[:-1]).sum(axis=0)
         self.messages.pop(variable)
         return np.zeros(bucket.values)
 
@@ -136,10 +138,10 @@ def _offsets(scope: Scope, above: Mapping[int, Numbers], sizes: Sequence[int]) -
     return offsets
 
 
-def _over_all_values(problem: Problem, drawn: States) -> States:
+def _over_all_values(problem: Problem, states: States) -> States:
     """Say states in terms of the graph's values; variables with one value left have that."""
-    found = np.empty((len(problem.place), drawn.shape[1]), dtype_for(problem.cardinality))
+    in_values = np.empty((len(problem.place), states.shape[1]), dtype_for(problem.cardinality))
     for variable, place in enumerate(problem.place):
         possible = problem.possible[variable]
-        found[variable] = possible[drawn[place]] if place >= 0 else possible[0]
-    return found
+        in_values[variable] = possible[states[place]] if place >= 0 else possible[0]
+    return in_values

@@ -12,7 +12,7 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import LimitError
 from orbitmc.exact.contraction import Bucket, Passes, View, collect
-from orbitmc.exact.plan import Plan
+from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.transforms import extend
@@ -41,7 +41,7 @@ def tie_scopes(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
     return extend(graph, factors) if factors else graph
 
 
-def joints(plan: Plan, scopes: Sequence[Scope]) -> list[Floats]:
+def joints(plan: EliminationPlan, scopes: Sequence[Scope]) -> list[Floats]:
     """The joint probabilities of each set of variables of a graph that ties each of them.
 
     An axis for each variable, in the order of the set.
@@ -52,36 +52,36 @@ def joints(plan: Plan, scopes: Sequence[Scope]) -> list[Floats]:
     [[0.2921, 0.2079], [0.2079, 0.2921]]
     """
     problem = plan.problem
-    asked = [tuple(problem.place[v] for v in scope if problem.place[v] >= 0) for scope in scopes]
-    whole = [np.zeros([problem.sizes[v] for v in own]) for own in asked]
-    parts = _parts(plan, asked)
+    places = [tuple(problem.place[v] for v in scope if problem.place[v] >= 0) for scope in scopes]
+    whole = [np.zeros([problem.sizes[v] for v in scope]) for scope in places]
+    parts = _parts(plan, places)
     top = max(log_z for _, log_z, _ in parts)
-    for held, log_z, found in parts:
-        for table, own, part in zip(whole, asked, found, strict=True):
-            table[tuple(held.get(variable, slice(None)) for variable in own)] += (
+    for fixed, log_z, tables in parts:
+        for table, scope, part in zip(whole, places, tables, strict=True):
+            table[tuple(fixed.get(variable, slice(None)) for variable in scope)] += (
                 math.exp(log_z - top) * part
             )
     return [problem.joint_of(scope, t, {}) for scope, t in zip(scopes, whole, strict=True)]
 
 
 def _parts(
-    plan: Plan, asked: Sequence[Scope]
+    plan: EliminationPlan, scopes: Sequence[Scope]
 ) -> list[tuple[Mapping[int, int], float, list[Floats]]]:
     """For every way to hold the cutset: its log-weight, and joints of those that are not held."""
 
     def part(
-        held: Mapping[int, int], problem: Problem
+        fixed: Mapping[int, int], problem: Problem
     ) -> tuple[Mapping[int, int], float, list[Floats]]:
-        open_ones = [tuple(v for v in own if v not in held) for own in asked]
+        open_ones = [tuple(v for v in scope if v not in fixed) for scope in scopes]
         passes = _JointPasses(problem, plan, open_ones)
         log_z = passes.up()
         passes.down(passes.homes)
-        return held, log_z, [passes.found[own] for own in open_ones]
+        return fixed, log_z, [passes.tables[scope] for scope in open_ones]
 
     return plan.by_conditioning(part)
 
 
-def mean_log_weight(plan: Plan) -> float:
+def mean_log_weight(plan: EliminationPlan) -> float:
     """The mean log-weight of a state: what all tables are on average, and the constant.
 
     >>> import orbitmc as om
@@ -89,12 +89,12 @@ def mean_log_weight(plan: Plan) -> float:
     0.376529
     """
 
-    def part(held: Mapping[int, int], problem: Problem) -> tuple[float, float]:
+    def part(fixed: Mapping[int, int], problem: Problem) -> tuple[float, float]:
         passes = _JointPasses(problem, plan, problem.scopes)
         log_z = passes.up()
         passes.down(passes.homes)
         pairs = zip(problem.scopes, problem.tables, strict=True)
-        return log_z, problem.constant + math.fsum(_mean(passes.found[s], t) for s, t in pairs)
+        return log_z, problem.constant + math.fsum(_mean(passes.tables[s], t) for s, t in pairs)
 
     log_z, means = np.array(plan.by_conditioning(part)).T
     weights = np.exp(log_z - log_z.max())
@@ -110,19 +110,21 @@ def _mean(chances: Floats, table: Floats) -> float:
 class _JointPasses(Passes):
     """Passes that keep, of each bucket where asked variables meet, their joint beliefs."""
 
-    def __init__(self, problem: Problem, plan: Plan, asked: Sequence[Scope]) -> None:
+    def __init__(self, problem: Problem, plan: EliminationPlan, scopes: Sequence[Scope]) -> None:
         super().__init__(problem, plan.tree, plan.regions)
         sizes = plan.tree.sizes
-        self.found = {own: np.full([sizes[v] for v in own], 0.0 if own else 1.0) for own in asked}
+        self.tables = {
+            scope: np.full([sizes[v] for v in scope], 0.0 if scope else 1.0) for scope in scopes
+        }
         self.views: dict[Scope, View] = {}
         self.homes: dict[int, list[Scope]] = {}
-        for own in self.found:
-            if own:
-                self.homes.setdefault(self.tree.home_of(own), []).append(own)
+        for scope in self.tables:
+            if scope:
+                self.homes.setdefault(self.tree.home_of(scope), []).append(scope)
 
     def look(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
-        for own in self.homes.get(bucket.variable, ()):
-            if own not in self.views:
-                self.views[own] = bucket.view(own, self.tree.sizes)
-            view, flat = self.views[own], self.found[own].reshape(-1)
+        for scope in self.homes.get(bucket.variable, ()):
+            if scope not in self.views:
+                self.views[scope] = bucket.view(scope, self.tree.sizes)
+            view, flat = self.views[scope], self.tables[scope].reshape(-1)
             collect(beliefs, flat, view.step, view.high[slab], view.low)

@@ -21,7 +21,7 @@ from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.contraction import Bucket, Table, add_tables, strides_of, terms_in
 from orbitmc.exact.order import eliminate, find_order, neighbours_of
-from orbitmc.exact.plan import Plan
+from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import ENTRY, Tree, build_tree, condition
 from orbitmc.graph.log_weights import exact_sum
@@ -73,7 +73,7 @@ class MaxElimination:
         tree, problem = self.tree, self.problem
         pieces: list[tuple[Scope, Floats]] = []
         for factors, children in tree.groups[variable]:
-            pieces += [(problem.scopes[one], problem.tables[one]) for one in factors]
+            pieces += [(problem.scopes[factor], problem.tables[factor]) for factor in factors]
             pieces += [(tree.shared[child], self.messages[child]) for child in children]
         return tuple(_entry(variable, scope, table, tree.sizes) for scope, table in pieces)
 
@@ -83,9 +83,9 @@ class MaxElimination:
         Counted is what this bucket and those below add.
         """
         total = np.zeros(self.tree.sizes[variable])
-        for table, own, others in ((e.table, e.own, e.others) for e in self.entries[variable]):
+        for table, stride, others in ((e.table, e.own, e.others) for e in self.entries[variable]):
             first = sum(state[other] * step for other, step in others)
-            total += table[first : first + own * (len(total) - 1) + 1 : own]
+            total += table[first : first + stride * (len(total) - 1) + 1 : stride]
         return total
 
     def best(self) -> float:
@@ -97,8 +97,8 @@ class MaxElimination:
 def _entry(variable: int, scope: Scope, table: Floats, sizes: Sequence[int]) -> Entry:
     """How the values of a variable are found in a table; last of its scope fastest."""
     steps = strides_of(scope, sizes)
-    own = steps.pop(variable)
-    return Entry(np.ascontiguousarray(table).reshape(-1), own, tuple(steps.items()))
+    stride = steps.pop(variable)
+    return Entry(np.ascontiguousarray(table).reshape(-1), stride, tuple(steps.items()))
 
 
 # The few best states in order, by splitting what is left after each one (Lawler 1972).
@@ -125,17 +125,17 @@ class Path:
 def best_states(elimination: MaxElimination) -> Iterator[tuple[float, State]]:
     """All possible states, heaviest first, with their weights (without the constant)."""
     count = itertools.count()
-    first = _completed(elimination, None, 0, -1)
+    first = _complete(elimination, None, 0, -1)
     heap = [(-first.weight, next(count), first, 0, -1)]
     while heap:
         check_interrupt()
         negative, _, parent, turn, value = heapq.heappop(heap)
-        path = first if value < 0 else _completed(elimination, parent, turn, value, -negative)
+        path = first if value < 0 else _complete(elimination, parent, turn, value, -negative)
         yield path.weight, path.state
         for place in range(path.turn, len(elimination.downward)):
-            found = _next_at(elimination, path, place)
-            if found is not None:
-                weight, other = found
+            following = _next_at(elimination, path, place)
+            if following is not None:
+                weight, other = following
                 heapq.heappush(heap, (-weight, next(count), path, place, other))
 
 
@@ -153,7 +153,7 @@ def _next_at(elimination: MaxElimination, path: Path, place: int) -> tuple[float
     return path.weight - float(lost), other
 
 
-def _completed(
+def _complete(
     elimination: MaxElimination,
     parent: Path | None,
     turn: int,
@@ -216,8 +216,8 @@ def upper_bound(
     for place, variable in enumerate(order):
         check_interrupt()
         if is_over():
-            left = (one for bucket in buckets for _, one in bucket)
-            return exact_sum([*known, *(float(one.max(initial=-np.inf)) for one in left)])
+            left = (factor for bucket in buckets for _, factor in bucket)
+            return exact_sum([*known, *(float(factor.max(initial=-np.inf)) for factor in left)])
         for together in _partition_bucket(buckets[place], problem.sizes, most):
             scope, message = _maximise(together, variable, problem.sizes)
             if scope:
@@ -249,7 +249,7 @@ def _order(problem: Problem) -> list[int]:
 def _partition_bucket(tables: list[Table], sizes: Sequence[int], most: int) -> list[list[Table]]:
     """Put tables together while what they read is small enough, large ones first."""
     groups: list[tuple[set[int], list[Table]]] = []
-    for scope, table in sorted(tables, key=lambda one: -one[1].size):
+    for scope, table in sorted(tables, key=lambda entry: -entry[1].size):
         for read, group in groups:
             if math.prod(sizes[variable] for variable in read.union(scope)) <= most:
                 read.update(scope)
@@ -291,23 +291,23 @@ class Neighbourhoods:
         ]
         self.start = _start(problem)
 
-    def improved(self, state: Numbers) -> Numbers:
+    def improve(self, state: Numbers) -> Numbers:
         """A state that is no worse: the best one with the values of the variables that are held."""
         pairs = enumerate(self.problem.place)
         known = {p: self.numbers[v][int(state[v])] for v, p in pairs if p >= 0}
-        held = {place: known[place] for place in known if self.rng.random() < self.share}
-        start = _start(condition(self.problem, held)) if self.share else self.start
+        fixed = {place: known[place] for place in known if self.rng.random() < self.share}
+        start = _start(condition(self.problem, fixed)) if self.share else self.start
         if start is None:
             self.share = min(MOST_SHARE, self.share + MORE)
             return state
         more = {place: known[place] for place in self._in_large_tables(start.tree, known)}
-        some, held = condition(start.problem, more), held | more
+        some, fixed = condition(start.problem, more), fixed | more
         try:
             elimination = MaxElimination(some, build_tree(some, start.order))
         except ContradictionError:  # the state was impossible
             return state
         _, best = next(best_states(elimination))
-        return self._over_all_variables([held.get(v, value) for v, value in enumerate(best)])
+        return self._over_all_variables([fixed.get(v, value) for v, value in enumerate(best)])
 
     def _in_large_tables(self, tree: Tree, known: Mapping[int, int]) -> list[int]:
         """Variables without which all tables together are small; the larger, the likelier."""
@@ -330,7 +330,7 @@ class Neighbourhoods:
 
     def _over_all_variables(self, values: Sequence[int]) -> Numbers:
         pairs = zip(self.problem.possible, self.problem.place, strict=True)
-        return np.array([own[values[place] if place >= 0 else 0] for own, place in pairs])
+        return np.array([possible[values[place] if place >= 0 else 0] for possible, place in pairs])
 
 
 def _start(problem: Problem) -> Start | None:
@@ -344,12 +344,12 @@ def _start(problem: Problem) -> Start | None:
 # The best states of a graph, by elimination: in order, and for sure.
 
 
-def needed_bytes(plan: Plan) -> int:
+def map_bytes(plan: EliminationPlan) -> int:
     """What an elimination by maxima takes: all its messages, and the tables."""
     return plan.bytes + message_bytes(plan.tree)
 
 
-def solve_map(plan: Plan, count: int) -> list[Numbers]:
+def solve_map(plan: EliminationPlan, count: int) -> list[Numbers]:
     """The best states in order, as value numbers; fewer if fewer are possible.
 
     >>> import orbitmc as om
@@ -359,13 +359,13 @@ def solve_map(plan: Plan, count: int) -> list[Numbers]:
     [[1, 1, 1, 1], [0, 0, 0, 0]]
     """
 
-    def best_of(held: dict[int, int], problem: Problem) -> list[tuple[float, State]]:
+    def best_of(fixed: dict[int, int], problem: Problem) -> list[tuple[float, State]]:
         best = itertools.islice(best_states(MaxElimination(problem, plan.tree)), count)
         return [
-            (weight + problem.constant, [held.get(v, value) for v, value in enumerate(state)])
+            (weight + problem.constant, [fixed.get(v, value) for v, value in enumerate(state)])
             for weight, state in best
         ]
 
-    found = [one for some in plan.by_conditioning(best_of) for one in some]
-    found.sort(key=lambda one: -one[0])
-    return [plan.problem.in_values(state) for _, state in found[:count]]
+    states = [entry for some in plan.by_conditioning(best_of) for entry in some]
+    states.sort(key=lambda entry: -entry[0])
+    return [plan.problem.in_values(state) for _, state in states[:count]]

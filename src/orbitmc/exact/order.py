@@ -124,11 +124,11 @@ def find_order(
     return Order(list(known.variables), known.cost)
 
 
-def _keep(kept: OrderedDict[Key, Value], key: Key, value: Value) -> None:
+def _keep(orders: OrderedDict[Key, Value], key: Key, value: Value) -> None:
     with _lock:
-        kept[key] = value
-        while len(kept) > MOST_ORDERS:
-            kept.popitem(last=False)
+        orders[key] = value
+        while len(orders) > MOST_ORDERS:
+            orders.popitem(last=False)
 
 
 def remember_order(graph: FactorGraph, problem: Problem, order: Sequence[int], cost: float) -> None:

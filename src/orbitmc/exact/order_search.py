@@ -215,8 +215,8 @@ def _missing(rows: Bits, log_sizes: Floats, member: int, other: int, rule: int) 
                 apart &= apart - np.uint64(1)
     if rule == FILL:
         return total - (1.0 if test_bit(rows[member], other) else 0.0)
-    own = log_sizes[other] if test_bit(rows[member], other) else 0.0
-    return float((total - own) * log_sizes[other])
+    excluded = log_sizes[other] if test_bit(rows[member], other) else 0.0
+    return float((total - excluded) * log_sizes[other])
 
 
 @shared
@@ -429,8 +429,8 @@ def _distances(variables: int, edges: Numbers) -> list[Numbers]:
         steps = dijkstra(links, directed=False, unweighted=True, indices=start)
         return np.asarray(np.minimum(steps, variables), dtype=np.int64)
 
-    found = [steps_from(int(steps_from(0).argmax()))]
-    while len(found) < LANDMARKS:
-        nearest = np.minimum.reduce(found)
-        found.append(steps_from(int(nearest.argmax())))
-    return found
+    distances = [steps_from(int(steps_from(0).argmax()))]
+    while len(distances) < LANDMARKS:
+        nearest = np.minimum.reduce(distances)
+        distances.append(steps_from(int(nearest.argmax())))
+    return distances

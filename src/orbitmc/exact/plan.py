@@ -57,7 +57,7 @@ Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
-class Plan:
+class EliminationPlan:
     """An order of elimination with its price.
 
     `width` is the most neighbours a variable has when it is eliminated, `largest` and `entries`
@@ -79,16 +79,16 @@ class Plan:
 
     def by_conditioning(self, answer: Callable[[dict[int, int], Problem], Part]) -> list[Part]:
         """What is found for each way to hold the cutset that leaves a state; constants left out."""
-        problem, found = replace(self.problem, constant=0.0), []
+        problem, answers = replace(self.problem, constant=0.0), []
         for values in itertools.product(*(range(problem.sizes[v]) for v in self.cutset)):
-            held = dict(zip(self.cutset, values, strict=True))
-            some = condition(problem, held)
+            fixed = dict(zip(self.cutset, values, strict=True))
+            some = condition(problem, fixed)
             with suppress(ContradictionError):
                 if some.constant > -np.inf:
-                    found.append(answer(held, some))
-        if not found:
+                    answers.append(answer(fixed, some))
+        if not answers:
             raise ContradictionError("no state is possible: every state has weight 0")
-        return found
+        return answers
 
     @property
     def seconds(self) -> float:
@@ -104,7 +104,7 @@ def predict(
     memory: int = MEMORY,
     seconds: float = 5.0,
     within: float = math.inf,
-) -> Plan:
+) -> EliminationPlan:
     """Find an order within `seconds` and say what it costs; allocates nothing big.
 
     If elimination must be over `within` some time, one that surely takes longer is refused at
@@ -132,7 +132,7 @@ def predict(
     return plan
 
 
-def require_fit(plan: Plan, memory: int) -> None:
+def require_fit(plan: EliminationPlan, memory: int) -> None:
     """Refuse a plan whose tables need more than `memory` bytes."""
     if plan.bytes > memory:
         raise LimitError(
@@ -149,14 +149,14 @@ def plan_holding(
     seconds: float,
     hint: Order | None = None,
     until: float = math.inf,
-) -> Plan:
+) -> EliminationPlan:
     """Plan an elimination that holds the variables of a cutset at each of their values in turn."""
-    held = condition(problem, dict.fromkeys(cutset, 0))
+    conditioned = condition(problem, dict.fromkeys(cutset, 0))
     turns = math.prod(problem.sizes[variable] for variable in cutset)
-    found = find_order(
-        held.scopes, held.sizes, seconds=seconds, times=turns, hint=hint, until=until
+    result = find_order(
+        conditioned.scopes, conditioned.sizes, seconds=seconds, times=turns, hint=hint, until=until
     )
-    order = found.variables
+    order = result.variables
     if len(order) < len(problem.sizes):
         if working_time() > until:
             raise LimitError(
@@ -167,12 +167,12 @@ def plan_holding(
             "exact elimination would need tables of more than 1e+18 entries for these "
             f"{len(problem.sizes)} variables"
         )
-    tree = build_tree(held, order)
+    tree = build_tree(conditioned, order)
     regions, peak = regions_within(tree, min(memory, COMFORT))
     entries = [tree.table_entries(variable) for variable in order]
     # one for each table that is added, three for exponential and logarithm
     flops = sum(n * (len(tree.groups[v]) + 3) for n, v in zip(entries, order, strict=True))
-    return Plan(
+    return EliminationPlan(
         width=tree.width,
         largest=max(entries, default=1),
         entries=turns * sum(entries),

@@ -39,7 +39,9 @@ class Problem:
     def in_values(self, state: Sequence[int]) -> NDArray[np.int64]:
         """A state of the variables here as values of the graph's; helpers are left out."""
         pairs = zip(self.possible, self.place, strict=True)
-        return np.array([own[state[place] if place >= 0 else 0] for own, place in pairs], np.int64)
+        return np.array(
+            [possible[state[place] if place >= 0 else 0] for possible, place in pairs], np.int64
+        )
 
     def joint_of(self, scope: Scope, table: Floats, known: Mapping[int, int]) -> Floats:
         """A joint of possible values over all values of graph variables; `known` ones have one.
@@ -48,7 +50,7 @@ class Problem:
         """
         whole = np.zeros([self.cardinality[variable] for variable in scope])
         index = [[known[v]] if v in known else self.possible[v] for v in scope]
-        whole[np.ix_(*index)] = table.reshape([len(own) for own in index])
+        whole[np.ix_(*index)] = table.reshape([len(places) for places in index])
         total: Floats = whole / whole.sum()
         return total
 
@@ -135,13 +137,13 @@ def _drop_impossible(
             raise ContradictionError("no state is possible: the hard constraints contradict")
         for axis, variable in enumerate(scopes[factor]):
             others = tuple(other for other in range(finite.ndim) if other != axis)
-            kept = finite.any(axis=others)
-            if kept.all():
+            supported = finite.any(axis=others)
+            if supported.all():
                 continue
-            possible[variable] = possible[variable][kept]
+            possible[variable] = possible[variable][supported]
             for reader in readers[variable]:
                 along = scopes[reader].index(variable)
-                tables[reader] = np.compress(kept, tables[reader], axis=along)
+                tables[reader] = np.compress(supported, tables[reader], axis=along)
                 if reader not in queued:
                     waiting.append(reader)
                     queued.add(reader)
@@ -168,4 +170,4 @@ def _merge_tables(
             alike.setdefault(key, []).append(table.transpose(order) - top)
     if -np.inf in taken_off:
         raise ContradictionError("no state is possible: a factor allows nothing")
-    return exact_sum(taken_off), {key: sum_of_tables(own) for key, own in alike.items()}
+    return exact_sum(taken_off), {key: sum_of_tables(parts) for key, parts in alike.items()}

@@ -125,9 +125,11 @@ def template(
     Variables that are `tied` get into one table. The search for an order takes up to `seconds`, and
     gives up orders that cost more than `most`.
     """
-    problem = _tied(problem, tied)
-    seen = {problem.place[v]: column for column, v in enumerate(observed) if problem.place[v] >= 0}
-    free = [variable for variable in range(len(problem.sizes)) if variable not in seen]
+    problem = _tie_scopes(problem, tied)
+    column_of = {
+        problem.place[v]: column for column, v in enumerate(observed) if problem.place[v] >= 0
+    }
+    free = [variable for variable in range(len(problem.sizes)) if variable not in column_of]
     renumbered = {variable: number for number, variable in enumerate(free)}
     left = replace(
         problem,
@@ -143,7 +145,7 @@ def template(
         if number in renumbered
     }
     softened = {place[v]: k for k, v in enumerate(soft) if v in place}
-    decided, pieces = _pieces(problem, seen, renumbered, tree, order)
+    decided, pieces = _pieces(problem, column_of, renumbered, tree, order)
     entries = [tree.table_entries(variable) for variable in order]
     terms = [2 + len(pieces[variable]) + len(tree.children[variable]) for variable in order]
     return Template(
@@ -161,33 +163,33 @@ def template(
     )
 
 
-def _tied(problem: Problem, scopes: Sequence[Scope]) -> Problem:
+def _tie_scopes(problem: Problem, scopes: Sequence[Scope]) -> Problem:
     """The same problem with factors that change nothing, and have some variables together."""
     free = [tuple(p for v in scope if (p := problem.place[v]) >= 0) for scope in scopes]
     new = [scope for scope in dict.fromkeys(free) if scope]
     return replace(
         problem,
         scopes=(*problem.scopes, *new),
-        tables=(*problem.tables, *(np.zeros([problem.sizes[v] for v in own]) for own in new)),
+        tables=(*problem.tables, *(np.zeros([problem.sizes[v] for v in scope]) for scope in new)),
     )
 
 
 def _order(left: Problem, seconds: float, most: float) -> list[int]:
     """A greedy order, or a better one if it costs too much and is not hopeless."""
-    found = find_order(left.scopes, left.sizes, seconds=0.0, most=HOPELESS * most)
-    if seconds > 0 and WORTH < found.cost < np.inf:
-        found = find_order(left.scopes, left.sizes, seconds=seconds)
-    if len(found.variables) < len(left.sizes) or found.cost > most:
+    order = find_order(left.scopes, left.sizes, seconds=0.0, most=HOPELESS * most)
+    if seconds > 0 and WORTH < order.cost < np.inf:
+        order = find_order(left.scopes, left.sizes, seconds=seconds)
+    if len(order.variables) < len(left.sizes) or order.cost > most:
         raise LimitError("exact elimination would need tables that are too large")
-    return found.variables
+    return order.variables
 
 
 def _free_scopes(scopes: Sequence[Scope], renumbered: Mapping[int, int]) -> list[Scope]:
-    found = (
+    free = (
         tuple(renumbered[variable] for variable in scope if variable in renumbered)
         for scope in scopes
     )
-    return [scope for scope in found if scope]
+    return [scope for scope in free if scope]
 
 
 def _numbers(problem: Problem, variable: int) -> Numbers:
@@ -198,7 +200,7 @@ def _numbers(problem: Problem, variable: int) -> Numbers:
 
 def _pieces(
     problem: Problem,
-    seen: Mapping[int, int],
+    column_of: Mapping[int, int],
     renumbered: Mapping[int, int],
     tree: Tree,
     order: Sequence[int],
@@ -208,24 +210,24 @@ def _pieces(
     decided: list[Piece] = []
     pieces: list[list[Piece]] = [[] for _ in tree.sizes]
     for scope, table in zip(problem.scopes, problem.tables, strict=True):
-        known = [axis for axis, variable in enumerate(scope) if variable in seen]
-        free = [axis for axis, variable in enumerate(scope) if variable not in seen]
-        own = {axis: renumbered[scope[axis]] for axis in free}
-        free.sort(key=lambda axis: position[own[axis]])
+        known = [axis for axis, variable in enumerate(scope) if variable in column_of]
+        free = [axis for axis, variable in enumerate(scope) if variable not in column_of]
+        variable_at = {axis: renumbered[scope[axis]] for axis in free}
+        free.sort(key=lambda axis: position[variable_at[axis]])
         shape = [table.shape[axis] for axis in known]
         flat = table.transpose(free + known).reshape([table.shape[axis] for axis in free] + [-1])
         steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
-        columns = tuple(seen[scope[axis]] for axis in known)
+        columns = tuple(column_of[scope[axis]] for axis in known)
         if not free:
             decided.append(Piece(np.ascontiguousarray(flat), columns, tuple(steps)))
             continue
-        bucket = own[free[0]]
+        bucket = variable_at[free[0]]
         axes = (bucket, *tree.shared[bucket])
-        members = {own[axis] for axis in free}
+        members = {variable_at[axis] for axis in free}
         seen_as = [tree.sizes[axis] if axis in members else 1 for axis in axes]
         shaped = np.ascontiguousarray(flat.reshape([*seen_as, flat.shape[-1]]))
         pieces[bucket].append(Piece(shaped, columns, tuple(steps)))
-    return decided, [_together(own) or _nothing(tree, v) for v, own in enumerate(pieces)]
+    return decided, [_together(members) or _nothing(tree, v) for v, members in enumerate(pieces)]
 
 
 def _nothing(tree: Tree, variable: int) -> list[Piece]:
@@ -340,25 +342,25 @@ class Elimination:
 
     def marginals(self, upward: Upward, wanted: Iterable[int]) -> dict[int, Floats]:
         """Probabilities [value, row] of some variables of the tree; zeros in impossible rows."""
-        found: dict[int, Floats] = {}
+        tables: dict[int, Floats] = {}
         for step, joint in self._downward(upward, frozenset(wanted)):
-            found[step.variable] = joint.sum(axis=step.axes) if step.axes else joint
-        return found
+            tables[step.variable] = joint.sum(axis=step.axes) if step.axes else joint
+        return tables
 
     def joints(self, upward: Upward, scopes: Sequence[Scope]) -> list[Floats]:
         """Joint probabilities [value, ..., row] of variables that are tied in the tree."""
         homes: dict[int, list[int]] = {}
         for number, scope in enumerate(scopes):
             homes.setdefault(self.template.tree.home_of(scope), []).append(number)
-        found = [np.ones(1)] * len(scopes)
+        tables = [np.ones(1)] * len(scopes)
         for step, joint in self._downward(upward, frozenset(homes) - {-1}):
             axes = (step.variable, *self.template.tree.shared[step.variable])
             for number in homes[step.variable]:
-                kept = [axis for axis in axes if axis in scopes[number]]
-                others = tuple(place for place, axis in enumerate(axes) if axis not in kept)
-                order = [kept.index(variable) for variable in scopes[number]]
-                found[number] = joint.sum(axis=others).transpose(*order, len(kept))
-        return found
+                axes_kept = [axis for axis in axes if axis in scopes[number]]
+                others = tuple(place for place, axis in enumerate(axes) if axis not in axes_kept)
+                order = [axes_kept.index(variable) for variable in scopes[number]]
+                tables[number] = joint.sum(axis=others).transpose(*order, len(axes_kept))
+        return tables
 
     def likely_state(self, upward: Upward) -> dict[int, int]:
         """A possible state of the tree's variables in the first row, each likely given those above.
@@ -372,9 +374,9 @@ class Elimination:
             state[step.variable] = int(upward.conditionals[step.variable][place].argmax())
         return state
 
-    def _downward(self, upward: Upward, asked: Set[int]) -> Iterator[tuple[Step, Floats]]:
+    def _downward(self, upward: Upward, wanted: Set[int]) -> Iterator[tuple[Step, Floats]]:
         """Buckets that are asked for, with the joint probabilities of all their axes."""
-        needed = self.template.tree.above(asked)
+        needed = self.template.tree.above(wanted)
         beliefs: dict[int, Floats] = {}
         for step in reversed(self.template.steps):
             if step.variable not in needed:
@@ -383,7 +385,7 @@ class Elimination:
             joint = upward.conditionals[step.variable]
             if step.variable in beliefs:
                 joint = joint * beliefs.pop(step.variable)
-            if step.variable in asked:
+            if step.variable in wanted:
                 yield step, joint
             for child in step.children:
                 if child.variable in needed:
@@ -392,8 +394,8 @@ class Elimination:
 
 def _is_live(step: Step, done: dict[int, Floats]) -> bool:
     """Whether rows make a difference to a bucket."""
-    own = step.likelihood >= 0 or any(piece.columns for piece in step.pieces)
-    return own or any(child.variable not in done for child in step.children)
+    reads_rows = step.likelihood >= 0 or any(piece.columns for piece in step.pieces)
+    return reads_rows or any(child.variable not in done for child in step.children)
 
 
 def _sum_bucket(total: Floats, step: Step) -> tuple[Floats, Floats]:
@@ -426,24 +428,24 @@ class Batch:
     soft: tuple[int, ...]
 
 
-def batches(seen: NDArray[np.bool_], soft: NDArray[np.bool_], few: int = FEW) -> list[Batch]:
+def batches(observed: NDArray[np.bool_], soft: NDArray[np.bool_], few: int = FEW) -> list[Batch]:
     """Sort rows by which columns [column, row] they observe, softly or not.
 
     Patterns that `few` rows have are put together: what some of these rows do not observe has
     likelihoods there, the same for all values in rows that say nothing.
     """
-    if not seen.shape[1]:
+    if not observed.shape[1]:
         return []
-    code = seen.astype(np.int8) + soft
+    code = observed.astype(np.int8) + soft
     which = np.unique(code, axis=1, return_inverse=True)[1].reshape(-1)
     order = np.argsort(which, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
     rest = [rows for rows in groups if len(rows) < few]
-    kept = [rows for rows in groups if len(rows) >= few or len(rest) == 1]
-    found = [_batch(code, rows) for rows in kept]
+    large = [rows for rows in groups if len(rows) >= few or len(rest) == 1]
+    batches = [_batch(code, rows) for rows in large]
     if len(rest) > 1:
-        found.append(_batch(code, np.sort(np.concatenate(rest))))
-    return found
+        batches.append(_batch(code, np.sort(np.concatenate(rest))))
+    return batches
 
 
 def _batch(code: NDArray[np.int8], rows: NDArray[np.int64]) -> Batch:

@@ -64,12 +64,12 @@ class Tree:
 
     def above(self, wanted: Iterable[int]) -> set[int]:
         """Buckets from the roots to those that are wanted; -1, a decided variable, has none."""
-        found: set[int] = set()
+        buckets: set[int] = set()
         for variable in wanted:
-            while variable >= 0 and variable not in found:
-                found.add(variable)
+            while variable >= 0 and variable not in buckets:
+                buckets.add(variable)
                 variable = self.parent[variable]
-        return found
+        return buckets
 
 
 def build_tree(problem: Problem, order: Sequence[int]) -> Tree:
@@ -183,7 +183,7 @@ def condition(problem: Problem, values: Mapping[int, int]) -> Problem:
 class Part:
     """The answer while some variables are held."""
 
-    held: Mapping[int, int]
+    fixed: Mapping[int, int]
     log_z: float
     marginals: list[Floats]
 
@@ -195,8 +195,8 @@ def combine_cutset(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[float, 
     for part in parts:
         share = np.exp(part.log_z - log_z)
         for variable, marginal in enumerate(part.marginals):
-            if variable in part.held:
-                total[variable][part.held[variable]] += share
+            if variable in part.fixed:
+                total[variable][part.fixed[variable]] += share
             else:
                 total[variable] += share * marginal
     return log_z, total
@@ -268,7 +268,7 @@ def _regions(tree: Tree, top: set[int]) -> tuple[Region, ...]:
 def peak_bytes(tree: Tree, regions: tuple[Region, ...]) -> int:
     """Follow the messages of both passes and give the most bytes that are alive at once."""
     size = [ENTRY * entries for entries in tree.messages]
-    kept = {child for region in regions for child in region.below}
+    boundary = {child for region in regions for child in region.below}
     alive: set[int] = set()
     now = peak = 0
     for region in reversed(regions):
@@ -277,7 +277,7 @@ def peak_bytes(tree: Tree, regions: tuple[Region, ...]) -> int:
             now += size[variable]
             peak = max(peak, now)
             if len(regions) > 1:
-                gone = [child for child in tree.children[variable] if child not in kept]
+                gone = [child for child in tree.children[variable] if child not in boundary]
                 alive.difference_update(gone)
                 now -= sum(size[child] for child in gone)
     for region in regions:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import Text, quote, shortened
+from orbitmc._util.text import Text, quote, shorten
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -250,32 +250,32 @@ def _sums(weights: Floats) -> Floats:
 
 def row_doubts(tables: Iterable[Rows]) -> tuple[str, ...]:
     """One sentence about all rows that do not sum to one, or nothing."""
-    told: list[str] = []
+    sentences: list[str] = []
     count = 0
-    for one in tables:
-        wrong = wrong_rows(one.weights)
-        told += [_in_words(one, int(row)) for row in wrong[: max(0, NAMED - len(told))]]
+    for table in tables:
+        wrong = wrong_rows(table.weights)
+        sentences += [_in_words(table, int(row)) for row in wrong[: max(0, NAMED - len(sentences))]]
         count += len(wrong)
     if not count:
         return ()
-    more = f", and {count - len(told):,} more rows" if count > len(told) else ""
+    more = f", and {count - len(sentences):,} more rows" if count > len(sentences) else ""
     return (
-        f"probabilities do not sum to 1: {'; '.join(told)}{more}. They count as weights, and only "
-        "the product of all tables is normalised",
+        f"probabilities do not sum to 1: {'; '.join(sentences)}{more}. They count as weights, and "
+        "only the product of all tables is normalised",
     )
 
 
-def _in_words(one: Rows, row: int) -> str:
+def _in_words(table: Rows, row: int) -> str:
     """A row by its variable, the values of its parents, and its sum."""
-    *parents, child = one.names
-    sizes = [len(own) for own in one.values[:-1]]
+    *parents, child = table.names
+    sizes = [len(domain) for domain in table.values[:-1]]
     places = np.unravel_index(row, sizes) if parents else ()
-    seen = [
-        f"{shortened(name)}={shortened(own[int(place)])}"
-        for name, own, place in zip(parents, one.values, places, strict=False)
+    parent_values = [
+        f"{shorten(name)}={shorten(domain[int(place)])}"
+        for name, domain, place in zip(parents, table.values, places, strict=False)
     ]
-    given = f" given {', '.join(seen)}" if seen else ""
-    return f"those of {shortened(child)}{given} sum to {float(_sums(one.weights)[row]):.6g}"
+    condition = f" given {', '.join(parent_values)}" if parent_values else ""
+    return f"those of {shorten(child)}{condition} sum to {float(_sums(table.weights)[row]):.6g}"
 
 
 LARGEST_LOG = 700.0

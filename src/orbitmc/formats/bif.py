@@ -19,7 +19,16 @@ from pathlib import Path
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import MEMORY, Text, listed, quote, read_text, require_memory, suggestion
+from orbitmc._util.files import write_text
+from orbitmc._util.text import (
+    MEMORY,
+    Text,
+    join_words,
+    quote,
+    read_text,
+    require_memory,
+    suggestion,
+)
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.formats import assembly as bayes
 from orbitmc.formats.assembly import ROUNDING, Beginnings, weight_texts
@@ -58,7 +67,7 @@ class Scanner:
         match = SPACE.match(self.content, self.offset)
         return match.end() if match else self.offset
 
-    def ended(self) -> bool:
+    def at_end(self) -> bool:
         return self.at == len(self.content)
 
     def name(self, what: str) -> str:
@@ -76,9 +85,9 @@ class Scanner:
         """
         begun, commas = self.offset, 0
         words: list[str] = []
-        while not self.took(closing):
+        while not self.accept(closing):
             words.append(self.name(what))
-            commas += self.took(",")
+            commas += self.accept(",")
         if not len(words) > count == commas + 1:
             return words
         self.offset = begun
@@ -88,10 +97,10 @@ class Scanner:
         """Take what stands between commas, up to a closing mark."""
         phrases: list[str] = []
         words: list[str] = []
-        while not self.took(closing):
+        while not self.accept(closing):
             self._require_few(words)
             words.append(self.name(what))
-            if self.took(","):
+            if self.accept(","):
                 phrases.append(" ".join(words))
                 words = []
         return [*phrases, " ".join(words)]
@@ -104,7 +113,7 @@ class Scanner:
             words.append(self.name(repr(ends)))
         return " ".join(words)
 
-    def known(self, what: str, known: Container[str], beginnings: Beginnings) -> str:
+    def known_name(self, what: str, known: Container[str], beginnings: Beginnings) -> str:
         """Take a name that should be known, and more of its words while one is that begins so."""
         name = self.name(what)
         while name not in known and beginnings.have(name):
@@ -118,25 +127,25 @@ class Scanner:
                 f"a name of more than {MOST_WORDS:,} words; put a name with spaces in quotes",
             )
 
-    def took(self, mark: str) -> bool:
+    def accept(self, mark: str) -> bool:
         at = self.at
-        found = self.content.startswith(mark, at)
-        self.offset = at + len(mark) if found else self.offset
-        return found
+        matches = self.content.startswith(mark, at)
+        self.offset = at + len(mark) if matches else self.offset
+        return matches
 
     def take(self, mark: str) -> None:
-        if not self.took(mark):
+        if not self.accept(mark):
             raise self._unexpected(repr(mark))
 
-    def took_word(self, word: str) -> bool:
+    def accept_word(self, word: str) -> bool:
         match = PIECE.match(self.content, self.offset)
-        found = match is not None and (match["word"] or "").lower() == word
-        if match and found:
+        matches = match is not None and (match["word"] or "").lower() == word
+        if match and matches:
             self.offset = match.end()
-        return found
+        return matches
 
     def skip_property(self) -> None:
-        if not self.took_word("property"):
+        if not self.accept_word("property"):
             raise self._unexpected("property or '}'")
         match = PROPERTY.match(self.content, self.offset)
         if match is None:
@@ -165,19 +174,19 @@ class Scanner:
         while True:
             at, word = self.at, self.name(what)
             if WEIGHT.fullmatch(word) is None or float(word) == math.inf:
-                found = quote(word)
-                return self.error(at, f"expected {what} (finite, not negative), found {found}")
-            self.took(",")
+                token = quote(word)
+                return self.error(at, f"expected {what} (finite, not negative), found {token}")
+            self.accept(",")
 
     def _unexpected(self, what: str) -> InputError:
         place = self.at
         match = PIECE.match(self.content, place)
         rest = match.group() if match else self.content[place : place + 1]
-        found = quote(rest) if rest else "the end of the file"
-        return self.text.error(place, f"expected {what}, found {found}")
+        token = quote(rest) if rest else "the end of the file"
+        return self.text.error(place, f"expected {what}, found {token}")
 
 
-def written_name(name: str) -> str:
+def quote_name(name: str) -> str:
     """Write a name so that it reads back, in quotes only where it needs them."""
     if '"' in name or "\n" in name:
         raise InputError(f"BIF cannot hold the name {quote(name)}; write .json instead")
@@ -195,10 +204,10 @@ def _without_comments(text: Text) -> str:
 
 
 def _blank(match: re.Match[str]) -> str:
-    found = match.group()
-    if found.startswith('"'):
-        return found
-    return "\n".join(" " * len(line) for line in found.split("\n"))
+    comment = match.group()
+    if comment.startswith('"'):
+        return comment
+    return "\n".join(" " * len(line) for line in comment.split("\n"))
 
 
 # The body of a probability block of BIF: rows, a default, or one table.
@@ -209,15 +218,17 @@ BYTES_PER_ENTRY = 32
 
 def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[str]]) -> Floats:
     """Read a block for parents and, last, a child with these values; gives a row per parents."""
-    sizes = [len(own) for own in values]
+    sizes = [len(domain) for domain in values]
     rows, default, table = _read_body(scanner, values)
     if table:
         return _child_last(scanner, at, child, table, sizes[-1])
     count = math.prod(sizes[:-1])
     if len(rows) < count and not default:
         missing = next(row for row in range(count) if row not in rows)
-        seen = listed(_parent_values(missing, values[:-1]))
-        raise scanner.error(at, f"{quote(child)} has no probabilities for ({seen}), and no default")
+        parent_values = join_words(_parent_values(missing, values[:-1]))
+        raise scanner.error(
+            at, f"{quote(child)} has no probabilities for ({parent_values}), and no default"
+        )
     full = np.empty((count, sizes[-1]))
     full[:] = default or 0.0
     for row, weights in rows.items():
@@ -227,11 +238,11 @@ def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[
 
 def _parent_values(row: int, values: Sequence[Sequence[str]]) -> list[str]:
     """The values of the parents in a row of the table, the last parent fastest."""
-    seen: list[str] = []
-    for own in reversed(values):
-        row, value = divmod(row, len(own))
-        seen.append(own[value])
-    return seen[::-1]
+    words: list[str] = []
+    for domain in reversed(values):
+        row, value = divmod(row, len(domain))
+        words.append(domain[value])
+    return words[::-1]
 
 
 def _read_body(
@@ -240,20 +251,20 @@ def _read_body(
     rows: dict[int, list[float]] = {}
     default: list[float] = []
     table: list[float] = []
-    numbers = [{value: number for number, value in enumerate(own)} for own in values[:-1]]
-    beginnings = [Beginnings(own) for own in values[:-1]]
+    numbers = [{value: number for number, value in enumerate(domain)} for domain in values[:-1]]
+    beginnings = [Beginnings(domain) for domain in values[:-1]]
     scanner.take("{")
-    while not scanner.took("}"):
+    while not scanner.accept("}"):
         at = scanner.at
-        if scanner.took("("):
+        if scanner.accept("("):
             row = _read_row(scanner, numbers, beginnings)
             if row in rows:
                 raise scanner.error(at, "this row stands there twice")
-            rows[row] = _counted(scanner, len(values[-1]))
-        elif scanner.took_word("table"):
-            table = _counted(scanner, math.prod(len(own) for own in values))
-        elif scanner.took_word("default"):
-            default = _counted(scanner, len(values[-1]))
+            rows[row] = _read_weights(scanner, len(values[-1]))
+        elif scanner.accept_word("table"):
+            table = _read_weights(scanner, math.prod(len(domain) for domain in values))
+        elif scanner.accept_word("default"):
+            default = _read_weights(scanner, len(values[-1]))
         else:
             scanner.skip_property()
     return rows, default, table
@@ -264,22 +275,22 @@ def _read_row(
 ) -> int:
     """Read the values of the parents; gives the number of the row, the last parent fastest."""
     row = 0
-    for own, begun in zip(numbers, beginnings, strict=True):
+    for number_of, begun in zip(numbers, beginnings, strict=True):
         at = scanner.at
-        value = scanner.known("a value of each parent", own, begun)
-        if value not in own:
+        value = scanner.known_name("a value of each parent", number_of, begun)
+        if value not in number_of:
             raise scanner.error(
                 at,
-                f"unknown value {quote(value)}{suggestion(value, own)}; expected one of "
-                f"{listed(own)}",
+                f"unknown value {quote(value)}{suggestion(value, number_of)}; expected one of "
+                f"{join_words(number_of)}",
             )
-        row = row * len(own) + own[value]
-        scanner.took(",")
+        row = row * len(number_of) + number_of[value]
+        scanner.accept(",")
     scanner.take(")")
     return row
 
 
-def _counted(scanner: Scanner, count: int) -> list[float]:
+def _read_weights(scanner: Scanner, count: int) -> list[float]:
     at = scanner.at
     weights = scanner.weights("a probability")
     if len(weights) != count:
@@ -289,9 +300,9 @@ def _counted(scanner: Scanner, count: int) -> list[float]:
 
 def _child_last(scanner: Scanner, at: int, child: str, table: Sequence[float], size: int) -> Floats:
     """Bring the child from slowest to fastest; refuse a table that plainly has it fastest."""
-    given = np.array(table)
-    slow = given.reshape(size, -1)
-    fast = given.reshape(-1, size)
+    flat = np.array(table)
+    slow = flat.reshape(size, -1)
+    fast = flat.reshape(-1, size)
     if not _sums_to_one(slow, 0) and _sums_to_one(fast, 1):
         raise scanner.error(
             at,
@@ -315,9 +326,9 @@ def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
     text = read_text(path, memory=memory)
     require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
     scanner, network = Scanner(text), bayes.BayesianNetwork()
-    if scanner.ended():
+    if scanner.at_end():
         scanner.name("network, variable or probability")  # an empty file is a mishap, not a model
-    while not scanner.ended():
+    while not scanner.at_end():
         at = scanner.at
         word = scanner.name("network, variable or probability").lower()
         if word == "network":
@@ -335,9 +346,9 @@ def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
 
 
 def _skip_network(scanner: Scanner) -> None:
-    while not scanner.took("{"):
+    while not scanner.accept("{"):
         scanner.name("the name of the network")
-    while not scanner.took("}"):
+    while not scanner.accept("}"):
         scanner.skip_property()
 
 
@@ -348,8 +359,8 @@ def _read_variable(scanner: Scanner, network: bayes.BayesianNetwork) -> None:
         raise scanner.error(at, f"variable {quote(name)} is declared twice")
     scanner.take("{")
     values: list[str] = []
-    while not scanner.took("}"):
-        if scanner.took_word("type"):
+    while not scanner.accept("}"):
+        if scanner.accept_word("type"):
             values = _read_values(scanner)
         else:
             scanner.skip_property()
@@ -368,16 +379,16 @@ def _read_values(scanner: Scanner) -> list[str]:
     count = scanner.name("the number of values")
     scanner.take("]")
     scanner.take("{")
-    values = scanner.names("}", "a value", announced(count))
+    values = scanner.names("}", "a value", parse_count(count))
     scanner.take(";")
-    if len(values) != announced(count):
+    if len(values) != parse_count(count):
         raise scanner.error(at, f"{quote(count)} values are announced, found {len(values)}")
     if len(set(values)) != len(values):
         raise scanner.error(at, "a value stands there twice")
     return values
 
 
-def announced(count: str) -> int:
+def parse_count(count: str) -> int:
     """How many values a file says there are, 0 if that is no such number."""
     return int(count) if count.isascii() and count.isdigit() and len(count) < MOST_DIGITS else 0
 
@@ -392,7 +403,7 @@ def _read_probability(scanner: Scanner, network: bayes.BayesianNetwork, memory: 
     if child in network.blocks:
         raise scanner.error(at, f"a second probability block for {quote(child)}")
     values = [network.domains[name] for name in [*parents, child]]
-    network.entries += math.prod(len(own) for own in values)
+    network.entries += math.prod(len(domain) for domain in values)
     require_memory(scanner.text.source, BYTES_PER_ENTRY * network.entries, memory)
     network.places[child] = at
     network.blocks[child] = bayes.Block(parents, read_table(scanner, at, child, values))
@@ -401,16 +412,16 @@ def _read_probability(scanner: Scanner, network: bayes.BayesianNetwork, memory: 
 def _read_scope(scanner: Scanner, network: bayes.BayesianNetwork) -> list[str]:
     scope: list[str] = []
     known = network.domains
-    while not scanner.took(")"):
+    while not scanner.accept(")"):
         at = scanner.at
-        name = scanner.known("a variable", known, network.beginnings)
+        name = scanner.known_name("a variable", known, network.beginnings)
         if name not in known:
             near = suggestion(name, known)
             raise scanner.error(at, f"unknown variable {quote(name)}{near} (declare it before)")
         if name in scope:
             raise scanner.error(at, f"variable {quote(name)} stands there twice")
         scope.append(name)
-        scanner.took("|") or scanner.took(",")
+        scanner.accept("|") or scanner.accept(",")
     return scope
 
 
@@ -422,29 +433,34 @@ def _require_complete(scanner: Scanner, network: bayes.BayesianNetwork) -> None:
 
 def write_bif(model: Model, path: str | Path) -> None:
     """Write a Bayesian network; other models are refused."""
-    from orbitmc._util.files import write_text
-
     with attribute_to_file(str(path)):
         content = "".join(_pieces(model, bayes.conditionals(model, "BIF")))
     write_text(path, content)
 
 
 def _pieces(model: Model, network: Sequence[bayes.Conditional]) -> Iterator[str]:
-    names = [written_name(name) for name in model.names]
-    values = [[written_name(value) for value in own] for own in model.values]
+    names = [quote_name(name) for name in model.names]
+    values = [[quote_name(value) for value in words] for words in model.values]
     yield "network unknown {\n}\n"
-    for name, own in zip(names, values, strict=True):
-        yield f"variable {name} {{\n  type discrete [ {len(own)} ] {{ {', '.join(own)} }};\n}}\n"
-    for one in network:
-        given = f" | {', '.join(names[parent] for parent in one.parents)}" if one.parents else ""
-        yield f"probability ( {names[one.child]}{given} ) {{\n"
-        yield from _rows(one, values)
+    for name, words in zip(names, values, strict=True):
+        listed = ", ".join(words)
+        yield f"variable {name} {{\n  type discrete [ {len(words)} ] {{ {listed} }};\n}}\n"
+    for conditional in network:
+        condition = (
+            f" | {', '.join(names[parent] for parent in conditional.parents)}"
+            if conditional.parents
+            else ""
+        )
+        yield f"probability ( {names[conditional.child]}{condition} ) {{\n"
+        yield from _rows(conditional, values)
         yield "}\n"
 
 
-def _rows(one: bayes.Conditional, values: Sequence[Sequence[str]]) -> Iterator[str]:
-    texts = weight_texts(one.log_probabilities)
-    size = len(values[one.child])
-    for row, seen in enumerate(itertools.product(*(values[parent] for parent in one.parents))):
-        head = f"({', '.join(seen)})" if seen else "table"
+def _rows(conditional: bayes.Conditional, values: Sequence[Sequence[str]]) -> Iterator[str]:
+    texts = weight_texts(conditional.log_probabilities)
+    size = len(values[conditional.child])
+    for row, parent_values in enumerate(
+        itertools.product(*(values[parent] for parent in conditional.parents))
+    ):
+        head = f"({', '.join(parent_values)})" if parent_values else "table"
         yield f"  {head} {', '.join(texts[row * size : (row + 1) * size])};\n"

@@ -9,6 +9,7 @@
   `HRBP={"HIGH", "LOW"}` for one of several; `HRBP={"HIGH": .8, "LOW": .2}` for weights.
 """
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -41,11 +42,11 @@ def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> 
     if typed:
         return typed[0]
     if ("=" in str(source) or str(source) in domains) and not os.path.exists(source):
-        raise _mistyped(str(source), domains)
+        raise _explain_mistake(str(source), domains)
     return evidence_in(read_text(source, memory=memory), domains, memory)
 
 
-def merged_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
+def merge_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
     """Join several pieces of evidence; weights multiply, and two different values contradict."""
     domains = model.domains()
     hard: dict[str, int] = {}
@@ -55,43 +56,47 @@ def merged_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
             if hard.setdefault(variable, value) != value:
                 raise contradiction(variable, domains[variable], hard[variable], value)
         for variable, weights in findings.soft.items():
-            known = soft.get(variable, [1.0] * len(weights))
-            soft[variable] = _product(variable, known, weights)
+            known = soft.get(variable)
+            soft[variable] = list(weights) if known is None else _product(variable, known, weights)
     for variable, value in hard.items():
         if variable in soft and soft[variable][value] == 0:
-            seen = domains[variable][value]
+            word = domains[variable][value]
             raise ContradictionError(
-                f"{quote(variable)} is {quote(seen)}, which other evidence excludes"
+                f"{quote(variable)} is {quote(word)}, which other evidence excludes"
             )
     values = {variable: domains[variable][value] for variable, value in hard.items()}
-    return {**{one: tuple(soft[one]) for one in soft if one not in hard}, **values}
+    return {**{name: tuple(soft[name]) for name in soft if name not in hard}, **values}
 
 
 def _product(variable: str, known: Sequence[float], weights: Sequence[float]) -> list[float]:
-    product = [a * b for a, b in zip(known, _scaled(weights), strict=True)]
-    if not any(product):
+    """Weights of several pieces; log Z counts them as they are, so they are not scaled."""
+    pairs = list(zip(known, weights, strict=True))
+    if not any(a and b for a, b in pairs):
         raise ContradictionError(f"the pieces of evidence on {quote(variable)} exclude every value")
-    return _scaled(product)
-
-
-def _scaled(weights: Sequence[float]) -> list[float]:
-    return [weight / max(weights) for weight in weights]
+    product = [a * b for a, b in pairs]
+    lost = [a and b and not p for p, (a, b) in zip(product, pairs, strict=True)]
+    if any(lost) or not all(map(math.isfinite, product)):
+        raise InputError(
+            f"the weights of the pieces of evidence on {quote(variable)} are too large or too "
+            "small to multiply: scale them"
+        )
+    return product
 
 
 def _splits(typed: str, domains: Domains) -> list[Evidence]:
     """All ways to read `variable=value` with names of the model; either may contain `=`."""
     pieces = typed.split("=")
-    found: list[Evidence] = []
+    readings: list[Evidence] = []
     for cut in range(1, len(pieces)):
         variable = "=".join(pieces[:cut]).strip()
         value = "=".join(pieces[cut:]).strip()
         if value in domains.get(variable, ()):
-            found.append({variable: value})
+            readings.append({variable: value})
         elif variable in domains and _numbers(value, domains[variable]):
-            found.append({variable: int(value)})
+            readings.append({variable: int(value)})
         elif variable in domains and value[:1] == "{":
-            found.append({variable: _parse_braces(value, typed)})
-    return found
+            readings.append({variable: _parse_braces(value, typed)})
+    return readings
 
 
 ITEM = re.compile(
@@ -108,7 +113,9 @@ def _parse_braces(text: str, typed: str) -> set[str] | dict[str, float]:
         item = ITEM.match(text, place)
         if item is None or (item["end"] == "}") != (item.end() == len(text)):
             break
-        value = next(one for one in item.group("double", "single", "bare") if one is not None)
+        value = next(
+            text_of for text_of in item.group("double", "single", "bare") if text_of is not None
+        )
         if value.strip() in pairs:
             raise InputError(f"{quote(typed)} names the value {quote(value.strip())} twice")
         pairs[value.strip()] = None if item["weight"] is None else _weight(item["weight"], typed)
@@ -133,7 +140,7 @@ def _numbers(value: str, values: Sequence[str]) -> bool:
     return value.isascii() and value.isdigit() and len(value) < 10 and int(value) < len(values)
 
 
-def _mistyped(typed: str, domains: Domains) -> InputError:
+def _explain_mistake(typed: str, domains: Domains) -> InputError:
     variable, equals, value = (part.strip() for part in typed.partition("="))
     if variable in domains and not equals:
         return InputError(f"which value has {quote(variable)}? say {variable}=VALUE")
@@ -157,34 +164,37 @@ def evidence_in(text: Text, domains: Domains, memory: int) -> Evidence:
     return _from_uai(Words(text, memory=memory), domains)
 
 
-def _from_json(held: object, source: str) -> Evidence:
-    if not isinstance(held, dict):
-        raise wrong(source, "", "an object of variables", held)
-    return {name(one, source, "a variable"): _parse_value(held[one], source, one) for one in held}
+def _from_json(content: object, source: str) -> Evidence:
+    if not isinstance(content, dict):
+        raise wrong(source, "", "an object of variables", content)
+    return {
+        name(key, source, "a variable"): _parse_value(content[key], source, key) for key in content
+    }
 
 
 def _parse_value(
-    held: object, source: str, variable: str
+    content: object, source: str, variable: str
 ) -> str | int | dict[str, float] | list[float]:
-    if isinstance(held, str):
-        return name(held, source, variable)
-    if isinstance(held, int):  # true and false among them
-        return held
-    if isinstance(held, dict):
+    if isinstance(content, str):
+        return name(content, source, variable)
+    if isinstance(content, int):  # true and false among them
+        return content
+    if isinstance(content, dict):
         return {
-            one: _json_weight(weight, source, f"{variable}.{one}") for one, weight in held.items()
+            key: _json_weight(weight, source, f"{variable}.{key}")
+            for key, weight in content.items()
         }
-    if isinstance(held, list):
-        listed = enumerate(held)
+    if isinstance(content, list):
+        listed = enumerate(content)
         return [_json_weight(weight, source, f"{variable}[{place}]") for place, weight in listed]
-    raise wrong(source, variable, "a value or weights of values", held)
+    raise wrong(source, variable, "a value or weights of values", content)
 
 
-def _json_weight(held: object, source: str, field: str) -> float:
-    weight = finite(held)
+def _json_weight(content: object, source: str, field: str) -> float:
+    weight = finite(content)
     if weight is None or weight < 0:
-        which = " (finite, not negative)" if type(held) in (int, float) else ""
-        raise wrong(source, field, f"a weight{which}", held)
+        which = " (finite, not negative)" if type(content) in (int, float) else ""
+        raise wrong(source, field, f"a weight{which}", content)
     return weight
 
 

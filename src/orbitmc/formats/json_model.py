@@ -53,95 +53,95 @@ BYTES_PER_CHARACTER = 24
 """What a character takes as Python values, at most: `[],` is three and makes a list."""
 
 
-def require_header(held: object, wanted: str, source: str) -> dict[str, object]:
+def require_header(content: object, wanted: str, source: str) -> dict[str, object]:
     """Take the object at the top of a file if it says it is what was wanted."""
-    if not isinstance(held, dict):
-        raise wrong(source, "", "a JSON object", held)
-    if held.get("format") != wanted:
-        raise wrong(source, "format", f'"{wanted}"', held.get("format"))
-    if held.get("version") is True or held.get("version") != VERSION:
-        raise wrong(source, "version", f"{VERSION}", held.get("version"))
-    return held
+    if not isinstance(content, dict):
+        raise wrong(source, "", "a JSON object", content)
+    if content.get("format") != wanted:
+        raise wrong(source, "format", f'"{wanted}"', content.get("format"))
+    if content.get("version") is True or content.get("version") != VERSION:
+        raise wrong(source, "version", f"{VERSION}", content.get("version"))
+    return content
 
 
 def variables(
-    held: object, source: str, field: str = "variables"
+    content: object, source: str, field: str = "variables"
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Read a list of `{"name": ..., "values": [...]}`; gives names and value names."""
     names: list[str] = []
     values: list[tuple[str, ...]] = []
-    for number, one in enumerate(items(held, source, field)):
+    for number, entry in enumerate(items(content, source, field)):
         place = f"{field}[{number}]"
-        if not isinstance(one, dict):
-            raise wrong(source, place, "an object", one)
-        names.append(name(one.get("name"), source, f"{place}.name"))
-        values.append(distinct_names(one.get("values"), source, f"{place}.values"))
+        if not isinstance(entry, dict):
+            raise wrong(source, place, "an object", entry)
+        names.append(name(entry.get("name"), source, f"{place}.name"))
+        values.append(distinct_names(entry.get("values"), source, f"{place}.values"))
         if not values[-1]:
             raise wrong(source, f"{place}.values", "one value name or more", [])
     require_distinct(names, source, field)
     return tuple(names), tuple(values)
 
 
-def distinct_names(held: object, source: str, field: str) -> tuple[str, ...]:
-    listed = items(held, source, field)
-    names = [name(one, source, f"{field}[{number}]") for number, one in enumerate(listed)]
+def distinct_names(content: object, source: str, field: str) -> tuple[str, ...]:
+    listed = items(content, source, field)
+    names = [name(entry, source, f"{field}[{number}]") for number, entry in enumerate(listed)]
     require_distinct(names, source, field)
     return tuple(names)
 
 
 def require_distinct(names: Sequence[str], source: str, field: str) -> None:
     seen: set[str] = set()
-    for one in names:
-        if one in seen:
-            raise InputError(f"{field}: {quote(one)} stands there twice", source=source)
-        seen.add(one)
+    for word in names:
+        if word in seen:
+            raise InputError(f"{field}: {quote(word)} stands there twice", source=source)
+        seen.add(word)
 
 
-def name(held: object, source: str, field: str) -> str:
-    if not isinstance(held, str):
-        raise wrong(source, field, "a name in quotes", held)
-    if not held.isascii() and held != held.encode(errors="replace").decode():
-        raise wrong(source, field, "a name that UTF-8 can hold", held)
-    return held
+def name(content: object, source: str, field: str) -> str:
+    if not isinstance(content, str):
+        raise wrong(source, field, "a name in quotes", content)
+    if not content.isascii() and content != content.encode(errors="replace").decode():
+        raise wrong(source, field, "a name that UTF-8 can hold", content)
+    return content
 
 
-def items(held: object, source: str, field: str) -> list[object]:
-    if not isinstance(held, list):
-        raise wrong(source, field, "a list", held)
-    return held
+def items(content: object, source: str, field: str) -> list[object]:
+    if not isinstance(content, list):
+        raise wrong(source, field, "a list", content)
+    return content
 
 
-def integers(held: object, source: str, field: str) -> list[int]:
+def integers(content: object, source: str, field: str) -> list[int]:
     """Read a list of whole numbers from 0 to 2**31."""
-    listed = items(held, source, field)
-    for number, one in enumerate(listed):
-        if type(one) is not int or not 0 <= one < 2**31:
-            raise wrong(source, f"{field}[{number}]", "a whole number, not negative", one)
+    listed = items(content, source, field)
+    for number, entry in enumerate(listed):
+        if type(entry) is not int or not 0 <= entry < 2**31:
+            raise wrong(source, f"{field}[{number}]", "a whole number, not negative", entry)
     return listed  # type: ignore[return-value]
 
 
-def finite(held: object) -> float | None:
+def finite(content: object) -> float | None:
     """A number that a float holds, or nothing."""
-    if type(held) is not float and type(held) is not int:
+    if type(content) is not float and type(content) is not int:
         return None
     try:
-        number = float(held)
+        number = float(content)
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
 
 
-def wrong(source: str, field: str, expected: str, found: object) -> InputError:
+def wrong(source: str, field: str, expected: str, content: object) -> InputError:
     place = f"{field}: " if field else ""
-    return InputError(f"{place}expected {expected}, found {_kind(found)}", source=source)
+    return InputError(f"{place}expected {expected}, found {_kind(content)}", source=source)
 
 
-def _kind(found: object) -> str:
-    if found is None:
+def _kind(content: object) -> str:
+    if content is None:
         return "nothing"
-    if isinstance(found, dict | list):
-        return "an object" if isinstance(found, dict) else f"a list of {len(found)}"
-    return quote(str(found)) if isinstance(found, str) else quote(str(found))[1:-1]
+    if isinstance(content, dict | list):
+        return "an object" if isinstance(content, dict) else f"a list of {len(content)}"
+    return quote(str(content)) if isinstance(content, str) else quote(str(content))[1:-1]
 
 
 def read_json(path: str | Path, *, memory: int = MEMORY) -> object:
@@ -165,12 +165,12 @@ def parse_json(text: Text, *, memory: int) -> object:
 
 
 def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for key, value in pairs:
-        if key in made:
+        if key in fields:
             raise ValueError(f"key {quote(key)} stands twice in one object")
-        made[key] = value
-    return made
+        fields[key] = value
+    return fields
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -187,41 +187,43 @@ OPTIONAL = ("clauses", "constant", "observed", "order")
 def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a model in our own format."""
     source = str(path)
-    held = require_header(read_json(path, memory=memory), FORMAT, source)
-    _require_keys(held, source)
-    names, values = variables(held["variables"], source)
-    observed = _observed(held.get("observed", []), source)
+    content = require_header(read_json(path, memory=memory), FORMAT, source)
+    _require_keys(content, source)
+    names, values = variables(content["variables"], source)
+    observed = _read_observed(content.get("observed", []), source)
     with attribute_to_file(source):
-        graph = _graph(held, [len(own) for own in values], source)
-    order = _order(held, names, observed, source)
+        graph = _graph(content, [len(domain) for domain in values], source)
+    order = _order(content, names, observed, source)
     return Model(graph, names, values, observed, order)
 
 
-def _require_keys(held: dict[str, object], source: str) -> None:
-    for key in held:
+def _require_keys(content: dict[str, object], source: str) -> None:
+    for key in content:
         if key not in REQUIRED + OPTIONAL:
             raise InputError(f"unknown key {quote(key)}", source=source)
     for key in REQUIRED:
-        if key not in held:
+        if key not in content:
             raise wrong(source, key, "a list", None)
 
 
-def _observed(held: object, source: str) -> dict[str, Observed]:
-    names, values = variables(held, source, "observed")
+def _read_observed(content: object, source: str) -> dict[str, Observed]:
+    names, values = variables(content, source, "observed")
     observed = {}
-    for number, (one, own) in enumerate(zip(items(held, source, "observed"), values, strict=True)):
-        value = one["value"] if isinstance(one, dict) and "value" in one else None
-        if type(value) is not int or not 0 <= value < len(own):
+    for number, (entry, domain) in enumerate(
+        zip(items(content, source, "observed"), values, strict=True)
+    ):
+        value = entry["value"] if isinstance(entry, dict) and "value" in entry else None
+        if type(value) is not int or not 0 <= value < len(domain):
             field = f"observed[{number}].value"
-            raise wrong(source, field, f"a number from 0 to {len(own) - 1}", value)
-        observed[names[number]] = Observed(own, value)
+            raise wrong(source, field, f"a number from 0 to {len(domain) - 1}", value)
+        observed[names[number]] = Observed(domain, value)
     return observed
 
 
 def _order(
-    held: dict[str, object], names: Sequence[str], observed: Iterable[str], source: str
+    content: dict[str, object], names: Sequence[str], observed: Iterable[str], source: str
 ) -> tuple[str, ...]:
-    order = distinct_names(held.get("order", list(names)), source, "order")
+    order = distinct_names(content.get("order", list(names)), source, "order")
     if sorted(order) != sorted([*names, *observed]):
         raise InputError(
             "order: expected the names of all variables, observed or not, once each", source=source
@@ -229,16 +231,16 @@ def _order(
     return order
 
 
-def _graph(held: dict[str, object], sizes: Sequence[int], source: str) -> FactorGraph:
+def _graph(content: dict[str, object], sizes: Sequence[int], source: str) -> FactorGraph:
     builder = Builder(sizes)
-    builder.constant = _log_weight(held.get("constant", 0.0), source, "constant")
-    tables = items(held["tables"], source, "tables")
-    for logs in runs(_table(one, source, number) for number, one in enumerate(tables)):
+    builder.constant = _log_weight(content.get("constant", 0.0), source, "constant")
+    tables = items(content["tables"], source, "tables")
+    for logs in runs(_table(entry, source, number) for number, entry in enumerate(tables)):
         builder.add_tables(logs)
-    for block in runs(_rows(held["factors"], len(tables), source, "factors")):
+    for block in runs(_rows(content["factors"], len(tables), source, "factors")):
         rows = np.array(block, dtype=np.int64)
         builder.add_factors(rows[:, 1:], rows[:, 0])
-    for block in runs(_rows(held.get("clauses", []), len(tables), source, "clauses")):
+    for block in runs(_rows(content.get("clauses", []), len(tables), source, "clauses")):
         rows = np.array(block, dtype=np.int64)
         if rows.shape[1] % 2 == 0:
             raise InputError("clauses: expected a table number, then pairs of variable and value")
@@ -246,29 +248,29 @@ def _graph(held: dict[str, object], sizes: Sequence[int], source: str) -> Factor
     return builder.build()
 
 
-def _table(held: object, source: str, number: int) -> list[float]:
+def _table(content: object, source: str, number: int) -> list[float]:
     field = f"tables[{number}]"
     return [
         entry if type(entry) is float and entry < math.inf else _log_weight(entry, source, field)
-        for entry in items(held, source, field)
+        for entry in items(content, source, field)
     ]
 
 
-def _log_weight(held: object, source: str, field: str) -> float:
-    if held == ZERO:
+def _log_weight(content: object, source: str, field: str) -> float:
+    if content == ZERO:
         return -math.inf
-    number = finite(held)
+    number = finite(content)
     if number is None:
-        raise wrong(source, field, f'a finite number or "{ZERO}"', held)
+        raise wrong(source, field, f'a finite number or "{ZERO}"', content)
     return number
 
 
-def _rows(held: object, tables: int, source: str, field: str) -> Iterator[list[int]]:
-    for number, one in enumerate(items(held, source, field)):
-        row = integers(one, source, f"{field}[{number}]")
+def _rows(content: object, tables: int, source: str, field: str) -> Iterator[list[int]]:
+    for number, entry in enumerate(items(content, source, field)):
+        row = integers(entry, source, f"{field}[{number}]")
         if not row or row[0] >= tables:
-            found = row[0] if row else None
-            raise wrong(source, f"{field}[{number}]", f"a table number below {tables}", found)
+            table = row[0] if row else None
+            raise wrong(source, f"{field}[{number}]", f"a table number below {tables}", table)
         yield row
 
 
@@ -276,18 +278,21 @@ def write_json_model(model: Model, path: str | Path) -> None:
     """Write a model in our own format, which holds all of it."""
     graph = model.graph
     free = ({"name": n, "values": v} for n, v in zip(model.names, model.values, strict=True))
-    seen = (
-        {"name": n, "values": one.values, "value": one.value} for n, one in model.observed.items()
+    observed = (
+        {"name": n, "values": observation.values, "value": observation.value}
+        for n, observation in model.observed.items()
     )
     parts = {
         "format": f'"{FORMAT}"',
         "version": "1",
-        "variables": _listed(free),
-        "tables": _listed(_table_row(graph, t) for t in range(len(graph.table_start) - 1)),
-        "factors": _listed(_factor_row(graph, f) for f in range(graph.first_clause)),
-        "clauses": _listed(_clause_row(graph, c) for c in range(graph.first_clause, graph.factors)),
+        "variables": _json_lines(free),
+        "tables": _json_lines(_table_row(graph, t) for t in range(len(graph.table_start) - 1)),
+        "factors": _json_lines(_factor_row(graph, f) for f in range(graph.first_clause)),
+        "clauses": _json_lines(
+            _clause_row(graph, c) for c in range(graph.first_clause, graph.factors)
+        ),
         "constant": json.dumps(_logs([graph.constant])[0]),
-        "observed": _listed(seen),
+        "observed": _json_lines(observed),
     }
     if model.order != model.names:
         parts["order"] = json.dumps(model.order)
@@ -295,7 +300,7 @@ def write_json_model(model: Model, path: str | Path) -> None:
     write_text(path, "{" + body + "}\n")
 
 
-def _listed(rows: Iterable[object]) -> str:
+def _json_lines(rows: Iterable[object]) -> str:
     """One row per line, so that people and line-based tools can compare files."""
     lines = [json.dumps(row, allow_nan=False) for row in rows]
     return "[\n" + ",\n".join(lines) + "]" if lines else "[]"

@@ -53,9 +53,9 @@ class Pieces:
     def __init__(self, text: Text) -> None:
         self.text = text
         self.offset = 0
-        self.next = self._found()
+        self.next = self._scan()
 
-    def _found(self) -> Piece:
+    def _scan(self) -> Piece:
         """Find the next piece, after white space and comments."""
         at, content = self.offset, self.text.content
         while at < len(content):
@@ -74,28 +74,28 @@ class Pieces:
         """Where the next piece stands."""
         return self.next.at
 
-    def ended(self) -> bool:
+    def at_end(self) -> bool:
         return not self.next.kind
 
-    def took(self, mark: str) -> bool:
-        found = self.sees(mark)
-        if found:
-            self.next = self._found()
-        return found
+    def accept(self, mark: str) -> bool:
+        matches = self.sees(mark)
+        if matches:
+            self.next = self._scan()
+        return matches
 
     def take(self, mark: str) -> None:
-        if not self.took(mark):
+        if not self.accept(mark):
             raise self.unexpected(repr(mark))
 
     def word(self, what: str) -> str:
         """Take a word, or a text in quotes without them."""
-        if self.ended() or self.next.kind == "mark":
+        if self.at_end() or self.next.kind == "mark":
             raise self.unexpected(what)
-        found = self.next
-        self.next = self._found()
-        if found.kind == "word":
-            return found.text
-        plain = found.text[1:-1]
+        piece = self.next
+        self.next = self._scan()
+        if piece.kind == "word":
+            return piece.text
+        plain = piece.text[1:-1]
         return re.sub(r"\\(.)", r"\1", plain) if "\\" in plain else plain
 
     def plain(self) -> str:
@@ -104,7 +104,7 @@ class Pieces:
         assert match  # it may be empty, but it always matches
         if match.end() > self.next.at:
             self.offset = match.end()
-            self.next = self._found()
+            self.next = self._scan()
         return match.group()
 
     def phrase(self, ends: Callable[[], bool], what: str) -> str:
@@ -121,8 +121,8 @@ class Pieces:
         return self.next.kind == "mark" and self.next.text in marks
 
     def unexpected(self, what: str) -> InputError:
-        found = "the end of the file" if self.ended() else quote(self.next.text)
-        return self.text.error(self.at, f"expected {what}, found {found}")
+        token = "the end of the file" if self.at_end() else quote(self.next.text)
+        return self.text.error(self.at, f"expected {what}, found {token}")
 
 
 def read_net(path: str | Path, *, memory: int = MEMORY) -> Model:
@@ -130,7 +130,7 @@ def read_net(path: str | Path, *, memory: int = MEMORY) -> Model:
     text = read_text(path, memory=memory)
     require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
     pieces, network = Pieces(text), bayes.BayesianNetwork()
-    while not pieces.ended() or not network.domains:
+    while not pieces.at_end() or not network.domains:
         at = pieces.at
         kind = pieces.word("net, node or potential")
         if kind == "net":
@@ -156,7 +156,7 @@ def _read_node(pieces: Pieces, network: bayes.BayesianNetwork, kind: str) -> Non
         raise pieces.text.error(at, f"node {quote(name)} is declared twice")
     states: list[str] = []
     pieces.take("{")
-    while not pieces.took("}"):
+    while not pieces.accept("}"):
         if pieces.word("an attribute or '}'") == "states":
             states = _read_states(pieces)
         else:
@@ -170,7 +170,7 @@ def _read_states(pieces: Pieces) -> list[str]:
     pieces.take("=")
     pieces.take("(")
     states = []
-    while not pieces.took(")"):
+    while not pieces.accept(")"):
         states.append(pieces.word("a state or ')'"))
     pieces.take(";")
     return states
@@ -179,12 +179,12 @@ def _read_states(pieces: Pieces) -> list[str]:
 def _read_potential(pieces: Pieces, network: bayes.BayesianNetwork, memory: int) -> None:
     pieces.take("(")
     at = pieces.at
-    child = _known(pieces, network)
+    child = _known_node(pieces, network)
     parents = []
-    if pieces.took("|"):
+    if pieces.accept("|"):
         while not pieces.sees(")"):
-            parents.append(_known(pieces, network))
-    if not pieces.took(")"):
+            parents.append(_known_node(pieces, network))
+    if not pieces.accept(")"):
         raise pieces.unexpected("'|' or ')': a potential has one child")
     if child in network.blocks:
         raise pieces.text.error(at, f"a second potential of {quote(child)}")
@@ -197,13 +197,13 @@ def _read_potential(pieces: Pieces, network: bayes.BayesianNetwork, memory: int)
     if not weights:
         weights = [1.0 / sizes[-1]] * math.prod(sizes)
     if len(weights) != math.prod(sizes):
-        wanted, found = math.prod(sizes), len(weights)
-        raise pieces.text.error(at, f"{quote(child)} needs {wanted} numbers, found {found}")
+        wanted, count = math.prod(sizes), len(weights)
+        raise pieces.text.error(at, f"{quote(child)} needs {wanted} numbers, found {count}")
     network.places[child] = at
     network.blocks[child] = bayes.Block(parents, np.array(weights))
 
 
-def _known(pieces: Pieces, network: bayes.BayesianNetwork) -> str:
+def _known_node(pieces: Pieces, network: bayes.BayesianNetwork) -> str:
     """Take the name of a node; one with spaces is longer than a word."""
     at, name = pieces.at, pieces.word("the name of a node")
     while name not in network.domains and network.beginnings.have(name):
@@ -217,7 +217,7 @@ def _known(pieces: Pieces, network: bayes.BayesianNetwork) -> str:
 def _read_body(pieces: Pieces) -> list[float]:
     weights: list[float] = []
     pieces.take("{")
-    while not pieces.took("}"):
+    while not pieces.accept("}"):
         at, word = pieces.at, pieces.word("data or '}'")
         if word == "data":
             weights = _read_data(pieces)
@@ -232,7 +232,7 @@ def _read_data(pieces: Pieces) -> list[float]:
     pieces.take("=")
     weights: list[float] = []
     depth = 0
-    while not pieces.took(";"):
+    while not pieces.accept(";"):
         at, text = pieces.at, pieces.plain()
         if not text:
             raise pieces.unexpected("a number")
@@ -269,15 +269,15 @@ def _numbers(text: Text, at: int, plain: str) -> list[float]:
 
 def _skip_attributes(pieces: Pieces) -> None:
     pieces.take("{")
-    while not pieces.took("}"):
+    while not pieces.accept("}"):
         pieces.word("an attribute or '}'")
         _skip_value(pieces)
 
 
 def _skip_value(pieces: Pieces) -> None:
     pieces.take("=")
-    while not pieces.took(";"):
-        if not (pieces.took("(") or pieces.took(")")):
+    while not pieces.accept(";"):
+        if not (pieces.accept("(") or pieces.accept(")")):
             pieces.word("the value of an attribute and ';'")
 
 

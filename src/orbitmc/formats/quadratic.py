@@ -71,7 +71,7 @@ def _energy(data: bytes) -> Quadratic:
     neighbour = np.frombuffer(data, header.neighbour, 2 * header.couplings, start + sum(sizes[:2]))
     pairs, strengths = _couplings(header, linear["start"], neighbour)
     biases = np.asarray(linear["bias"], dtype=np.float64)
-    if not all(np.isfinite(one).all() for one in (offset, biases, strengths)):
+    if not all(np.isfinite(numbers).all() for numbers in (offset, biases, strengths)):
         raise InputError("a bias is not a finite number")
     names = _names(header, data[start + sum(sizes) :])
     return Quadratic(header.vartype, names, biases, pairs, strengths, float(offset))
@@ -83,26 +83,28 @@ def _header(data: bytes) -> tuple[Header, int]:
     if len(data) < 14 or data[8] != 2:
         raise InputError("expected version 2 of the format: save it again with a newer dimod")
     length = struct.unpack_from("<I", data, 10)[0]
-    said = _json(data[14 : 14 + length], "the header")
-    if not isinstance(said, dict) or any(key not in said for key in KEYS):
+    header = _json(data[14 : 14 + length], "the header")
+    if not isinstance(header, dict) or any(key not in header for key in KEYS):
         raise InputError(f"the header needs {', '.join(KEYS)}")
     for key, known in (("dtype", FLOATS), ("itype", INTEGERS), ("ntype", INTEGERS)):
-        if said[key] not in known:
+        if header[key] not in known:
             raise InputError(f"{key} is one of {', '.join(known)} in the header")
-    if said["vartype"] not in list(NUMBERS):
+    if header["vartype"] not in list(NUMBERS):
         raise InputError("vartype is SPIN or BINARY in the header")
-    shape = said["shape"]
+    shape = header["shape"]
     if not isinstance(shape, list) or len(shape) != 2 or not all(map(is_count, shape)):
         raise InputError("shape is two whole numbers in the header: variables and couplings")
-    bias = np.dtype(said["dtype"]).newbyteorder("<")
+    bias = np.dtype(header["dtype"]).newbyteorder("<")
     return Header(
-        vartype=said["vartype"],
+        vartype=header["vartype"],
         variables=shape[0],
         couplings=shape[1],
-        linear=np.dtype([("start", np.dtype(said["ntype"]).newbyteorder("<")), ("bias", bias)]),
-        neighbour=np.dtype([("place", np.dtype(said["itype"]).newbyteorder("<")), ("bias", bias)]),
+        linear=np.dtype([("start", np.dtype(header["ntype"]).newbyteorder("<")), ("bias", bias)]),
+        neighbour=np.dtype(
+            [("place", np.dtype(header["itype"]).newbyteorder("<")), ("bias", bias)]
+        ),
         bias=bias,
-        labelled=bool(said["variables"]),
+        labelled=bool(header["variables"]),
     ), 14 + length
 
 
@@ -196,12 +198,12 @@ class Line(NamedTuple):
 def read_coo(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read COO as dimod writes it; the file must say what its variables are."""
     text = read_text(path, memory=memory)
-    found = VARTYPE.search(text.content)
-    if found is None:
+    match = VARTYPE.search(text.content)
+    if match is None:
         raise text.error(0, "expected a first line '# vartype=SPIN' or '# vartype=BINARY'")
-    if found[1].upper() not in ("SPIN", "BINARY"):
-        raise text.error(found.start(1), f"expected SPIN or BINARY, found {quote(found[1])}")
-    return _read(text, found[1].upper(), memory)
+    if match[1].upper() not in ("SPIN", "BINARY"):
+        raise text.error(match.start(1), f"expected SPIN or BINARY, found {quote(match[1])}")
+    return _read(text, match[1].upper(), memory)
 
 
 def read_ising(path: str | Path, *, memory: int = MEMORY) -> Model:
@@ -273,7 +275,7 @@ def _label(text: Text, line: Line, place: int) -> int:
 
 def _require_all(text: Text, head: Line, terms: list[tuple[int, int, float]]) -> None:
     """Refuse a file that was cut off; some count couplings only, others all lines."""
-    couplings = sum(one != other for one, other, _ in terms)
+    couplings = sum(first != second for first, second, _ in terms)
     if _label(text, head, 1) not in (couplings, len(terms)):
         raise text.error(
             head.at,

@@ -65,8 +65,8 @@ def read(path: str | Path, *, memory: int = MEMORY) -> Model:
     chosen = FORMATS.get(suffix(path)) or _by_beginning(path, memory)
     if chosen is None:
         raise _unknown(path)
-    found: Model = _load(chosen.reader)(path, memory=memory)
-    return found
+    model: Model = _load(chosen.reader)(path, memory=memory)
+    return model
 
 
 def write(model: Model, path: str | Path) -> None:
@@ -85,9 +85,9 @@ def write(model: Model, path: str | Path) -> None:
     if chosen is None:
         raise _unknown(path)
     if not chosen.writer:
-        written = ", ".join(name for name, one in FORMATS.items() if one.writer)
+        suffixes = ", ".join(name for name, entry in FORMATS.items() if entry.writer)
         raise InputError(
-            f"files {suffix(path)} are read, not written; write {written}", source=str(path)
+            f"files {suffix(path)} are read, not written; write {suffixes}", source=str(path)
         )
     if math.isnan(model.graph.constant):
         raise InputError(
@@ -100,7 +100,7 @@ def write(model: Model, path: str | Path) -> None:
 def _by_beginning(path: str | Path, memory: int) -> Format | None:
     head = read_bytes(path, memory=memory)[:1000].decode("utf-8-sig", errors="replace")
     start = head.lstrip().lower()
-    return next((one for one in FORMATS.values() if start.startswith(one.beginnings)), None)
+    return next((entry for entry in FORMATS.values() if start.startswith(entry.beginnings)), None)
 
 
 def _unknown(path: str | Path) -> InputError:

@@ -27,10 +27,11 @@ from orbitmc._util.text import (
     quote,
     read_text,
     require_memory,
-    unpacked_name,
+    strip_gz,
 )
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.formats.assembly import Assembly, weight_texts
+from orbitmc.formats.assembly import Assembly, network_of_rows, weight_texts
+from orbitmc.formats.json_model import read_json, require_header, variables
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 
@@ -56,21 +57,19 @@ def names_path(path: str | Path) -> Path:
     >>> str(names_path("grid.uai.gz"))
     'grid.uai.json'
     """
-    plain = unpacked_name(path)
+    plain = strip_gz(path)
     return plain.with_name(plain.name + ".json")
 
 
 def read_names(path: str | Path, sizes: Sequence[int], *, memory: int = MEMORY) -> Names:
     """Read the names beside a model, or number its variables and values."""
     source = str(names_path(path))
-    held = _held(names_path(path), memory)
-    if held is None:
+    content = _read_names_file(names_path(path), memory)
+    if content is None:
         return default_names(sizes)
-    from orbitmc.formats.json_model import require_header, variables
-
-    held = require_header(held, FORMAT, source)
-    names, values = variables(held.get("variables"), source)
-    if [len(own) for own in values] != list(sizes):
+    content = require_header(content, FORMAT, source)
+    names, values = variables(content.get("variables"), source)
+    if [len(domain) for domain in values] != list(sizes):
         raise InputError(
             f"the names here are not those of {Path(path).name}: expected {len(sizes)} variables "
             "with as many values as there",
@@ -84,37 +83,33 @@ def write_names(model: Model, path: str | Path) -> None:
     beside = names_path(path)
     domains = model.domains()
     plain = default_names([len(values) for values in domains.values()])
-    old = _held(beside, MEMORY)
+    old = _read_names_file(beside, MEMORY)
     if (tuple(domains), tuple(domains.values())) == plain and old is None:
         return
     if beside.exists() and old is None:
         raise InputError(
             "this is no file of names, and theirs would replace it", source=str(beside)
         )
-    held = [json.dumps({"name": name, "values": own}) for name, own in domains.items()]
+    lines = [json.dumps({"name": name, "values": domain}) for name, domain in domains.items()]
     head = f'{{"format": "{FORMAT}", "version": 1,\n"variables": [\n'
-    from orbitmc._util.files import write_text
-
-    write_text(beside, head + ",\n".join(held) + "\n]}\n")
+    write_text(beside, head + ",\n".join(lines) + "\n]}\n")
 
 
-def _held(beside: Path, memory: int) -> object:
+def _read_names_file(beside: Path, memory: int) -> object:
     """What a file of names holds; nothing if there is none, or if it is of another kind."""
     if not beside.is_file():
         return None
-    from orbitmc.formats.json_model import read_json
-
-    held = read_json(beside, memory=memory)
-    return held if isinstance(held, dict) and held.get("format") == FORMAT else None
+    content = read_json(beside, memory=memory)
+    return content if isinstance(content, dict) and content.get("format") == FORMAT else None
 
 
 def default_names(sizes: Sequence[int]) -> Names:
     """Count from zero, in words; variables of one cardinality share their value names."""
-    shared = {size: _counted(size) for size in set(sizes)}
-    return _counted(len(sizes)), tuple(shared[size] for size in sizes)
+    shared = {size: _count_names(size) for size in set(sizes)}
+    return _count_names(len(sizes)), tuple(shared[size] for size in sizes)
 
 
-def _counted(count: int) -> tuple[str, ...]:
+def _count_names(count: int) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
 
 
@@ -150,16 +145,16 @@ class Words:
     def take(self, count: int, what: str, *about: object) -> Sequence[str]:
         """Take the next few words, all of which must be there."""
         if count > self.left:
-            found = "the end of the file" if not self.left else f"only {self.left} more words"
-            raise self.error(len(self.words), f"expected {what.format(*about)}, found {found}")
+            token = "the end of the file" if not self.left else f"only {self.left} more words"
+            raise self.error(len(self.words), f"expected {what.format(*about)}, found {token}")
         self.taken += count
         return self.words[self.taken - count : self.taken]
 
     def integer(self, what: str, *about: object) -> int:
         word = self.words[self.taken] if self.left else ""
         if not word.isdigit() or len(word) > MOST_DIGITS:
-            found = quote(word) if word else "the end of the file"
-            raise self.error(self.taken, f"expected {what.format(*about)}, found {found}")
+            token = quote(word) if word else "the end of the file"
+            raise self.error(self.taken, f"expected {what.format(*about)}, found {token}")
         self.taken += 1
         return int(word)
 
@@ -187,8 +182,8 @@ class Words:
 
     def end(self) -> None:
         if self.left:
-            found = quote(self.words[self.taken])
-            raise self.error(self.taken, f"expected the end of the file, found {found}")
+            token = quote(self.words[self.taken])
+            raise self.error(self.taken, f"expected the end of the file, found {token}")
 
     def error(self, place: int, message: str) -> InputError:
         """Give an error at the word number `place`, or at the end of the text."""
@@ -201,7 +196,7 @@ def _without_comments(text: Text) -> Text:
     """Blank what follows a `#`, as pyAgrum writes it; places stay true."""
     if "#" not in text.content:
         return text
-    return Text(text.source, re.sub(r"#[^\n]*", lambda found: " " * len(found[0]), text.content))
+    return Text(text.source, re.sub(r"#[^\n]*", lambda match: " " * len(match[0]), text.content))
 
 
 def _require_ascii(text: Text) -> None:
@@ -235,12 +230,10 @@ def read_uai(path: str | Path, *, memory: int = MEMORY) -> Model:
     _read_factors(words, sizes, assembly)
     words.end()
     names, values = read_names(path, sizes, memory=memory)
-    found = Model(assembly.build(), names, values)
+    model = Model(assembly.build(), names, values)
     if kind.upper() == "MARKOV":
-        return found
-    from orbitmc.formats.assembly import network_of_rows
-
-    return network_of_rows(found)
+        return model
+    return network_of_rows(model)
 
 
 def _cardinalities(words: Words, memory: int) -> list[int]:
@@ -279,13 +272,13 @@ def _table(
     words: Words, factor: int, entries: int, assembly: Assembly, known: dict[tuple[str, ...], int]
 ) -> int:
     """Give the number of the table that follows; one written like another is not read again."""
-    written = tuple(words.words[words.taken : words.taken + entries])
-    if len(written) == entries and written in known:
+    words_of_table = tuple(words.words[words.taken : words.taken + entries])
+    if len(words_of_table) == entries and words_of_table in known:
         words.taken += entries
     else:
         weights = words.weights(entries, "{} weights of factor {}", entries, factor)
-        known[written] = assembly.table(weights)
-    return known[written]
+        known[words_of_table] = assembly.table(weights)
+    return known[words_of_table]
 
 
 def _add_constant(words: Words, factor: int, assembly: Assembly) -> None:
@@ -353,30 +346,35 @@ def write_uai(model: Model, path: str | Path) -> None:
 def _lines(model: Model) -> Iterator[str]:
     graph, domains = model.graph, model.domains()
     number = {name: variable for variable, name in enumerate(model.order)}
-    observed = [(number[name], seen) for name, seen in model.observed.items()]
+    observed = [(number[name], observation) for name, observation in model.observed.items()]
     renamed = np.array([number[name] for name in model.names], dtype=np.int64)
     yield "MARKOV"
     yield str(len(domains))
-    yield _joined(len(values) for values in domains.values())
+    yield _join_words(len(values) for values in domains.values())
     yield str(graph.factors + len(observed) + (graph.constant != 0))
     for factor in range(graph.factors):
         scope = renamed[graph.scope_of(factor)].tolist()
-        yield _joined([len(scope), *scope])
+        yield _join_words([len(scope), *scope])
     yield from (f"1 {variable}" for variable, _ in observed)
     yield from ["0"] * (graph.constant != 0)
     yield from _tables(graph)
-    for _, seen in observed:
-        yield _joined([len(seen.values), *np.eye(len(seen.values), dtype=int)[seen.value]])
+    for _, observation in observed:
+        yield _join_words(
+            [
+                len(observation.values),
+                *np.eye(len(observation.values), dtype=int)[observation.value],
+            ]
+        )
     yield from [_weights(np.array([graph.constant]))] * (graph.constant != 0)
 
 
 def _tables(graph: FactorGraph) -> Iterator[str]:
-    written: dict[int, str] = {}
+    lines: dict[int, str] = {}
     for factor in range(graph.first_clause):
         table = int(graph.table_of[factor])
-        if table not in written:
-            written[table] = _weights(graph.table_values(factor))
-        yield written[table]
+        if table not in lines:
+            lines[table] = _weights(graph.table_values(factor))
+        yield lines[table]
     for clause in range(graph.first_clause, graph.factors):
         bits = np.log2(graph.cardinality[graph.scope_of(clause)]).sum()
         if bits > LONGEST_TABLE_BITS:
@@ -387,10 +385,10 @@ def _tables(graph: FactorGraph) -> Iterator[str]:
 
 
 def _weights(log_weights: Floats) -> str:
-    return _joined([log_weights.size, *weight_texts(log_weights)])
+    return _join_words([log_weights.size, *weight_texts(log_weights)])
 
 
-def _joined(words: Iterable[object]) -> str:
+def _join_words(words: Iterable[object]) -> str:
     return " ".join(map(str, words))
 
 
@@ -506,9 +504,9 @@ def _last_answer(path: str | Path, kind: str, memory: int) -> Words:
     Such solvers write -BEGIN- before each of their answers.
     """
     words = Words(read_text(path, memory=memory), memory=memory)
-    found = words.word(kind)
-    if found.upper() != kind:
-        raise words.error(0, f"expected {kind}, found {quote(found)}")
+    first = words.word(kind)
+    if first.upper() != kind:
+        raise words.error(0, f"expected {kind}, found {quote(first)}")
     begins = [place for place, word in enumerate(words.words) if word.upper() == BEGIN]
     words.taken = begins[-1] + 1 if begins else words.taken
     again = words.words[words.taken : words.taken + 1]

@@ -23,7 +23,7 @@ from orbitmc._util.text import (
     quote,
     read_bytes,
     require_memory,
-    shortened,
+    shorten,
     suggestion,
 )
 from orbitmc.errors import InputError, attribute_to_file
@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
 
 class XmlReader:
-    """Calls `started` and `ended` for elements; `outer` is the tag around, in capitals."""
+    """Calls `start_element` and `end_element`; `outer` is the tag around, in capitals."""
 
     roots: ClassVar[tuple[str, ...]] = ()
 
@@ -92,7 +92,7 @@ class XmlReader:
         if self.root not in self.roots:
             wanted = " or ".join(f"<{root}>" for root in self.roots)
             raise InputError(
-                f"expected {wanted} at the top, found <{shortened(self.root)}>", source=self.source
+                f"expected {wanted} at the top, found <{shorten(self.root)}>", source=self.source
             )
 
     @property
@@ -100,10 +100,10 @@ class XmlReader:
         """The element around."""
         return self.tags[-1] if self.tags else ""
 
-    def started(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def start_element(self, tag: str, attributes: Mapping[str, str]) -> None:
         """An element begins; its tag is in capitals."""
 
-    def ended(self, tag: str, text: str) -> None:
+    def end_element(self, tag: str, text: str) -> None:
         """An element ends; its text has no white space at its ends."""
 
     def here(self) -> Place:
@@ -114,12 +114,12 @@ class XmlReader:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self.root = self.root or tag.upper()
         self.letters.clear()
-        self.started(tag.upper(), attributes)
+        self.start_element(tag.upper(), attributes)
         self.tags.append(tag.upper())
 
     def _end(self, tag: str) -> None:
         inner = self.tags.pop()
-        self.ended(inner, "".join(self.letters).strip())
+        self.end_element(inner, "".join(self.letters).strip())
         self.letters.clear()
 
     def _refuse(self, name: str, *details: object) -> NoReturn:
@@ -152,11 +152,11 @@ def read_xmlbif(path: str | Path, *, memory: int = MEMORY) -> Model:
     elements = parse_elements(read_bytes(path, memory=memory), str(path), memory)
     domains = _domains(elements["VARIABLE"])
     blocks: dict[str, bayes.Block] = {}
-    for one in elements["DEFINITION"]:
-        child = _child(one, domains, blocks)
-        parents = one.texts["GIVEN"]
+    for definition in elements["DEFINITION"]:
+        child = _child(definition, domains, blocks)
+        parents = definition.texts["GIVEN"]
         sizes = [len(domains[name]) for name in [*parents, child]]
-        blocks[child] = bayes.Block(parents, _probabilities(one, child, sizes))
+        blocks[child] = bayes.Block(parents, _probabilities(definition, child, sizes))
     for variable, name in zip(elements["VARIABLE"], domains, strict=True):
         if name not in blocks:
             raise variable.error(f"variable {quote(name)} has no DEFINITION")
@@ -165,41 +165,44 @@ def read_xmlbif(path: str | Path, *, memory: int = MEMORY) -> Model:
 
 def _domains(variables: Sequence[Element]) -> Domains:
     domains: Domains = {}
-    for one in variables:
-        names, values = one.texts["NAME"], one.texts["OUTCOME"]
+    for variable in variables:
+        names, values = variable.texts["NAME"], variable.texts["OUTCOME"]
         if not names or not values:
-            raise one.error("expected a NAME and one OUTCOME or more in this VARIABLE")
+            raise variable.error("expected a NAME and one OUTCOME or more in this VARIABLE")
         if names[0] in domains:
-            raise one.error(f"variable {quote(names[0])} is declared twice")
+            raise variable.error(f"variable {quote(names[0])} is declared twice")
         if len(set(values)) != len(values):
-            raise one.error(f"variable {quote(names[0])} has a value twice")
+            raise variable.error(f"variable {quote(names[0])} has a value twice")
         domains[names[0]] = tuple(values)
     return domains
 
 
-def _child(one: Element, domains: Domains, defined: Container[str]) -> str:
+def _child(definition: Element, domains: Domains, defined: Container[str]) -> str:
     """The variable that is defined; all that are named are known, and none stands twice."""
-    children, scope = one.texts["FOR"], [*one.texts["GIVEN"], *one.texts["FOR"]]
+    children, scope = (
+        definition.texts["FOR"],
+        [*definition.texts["GIVEN"], *definition.texts["FOR"]],
+    )
     if len(children) != 1:
-        raise one.error(f"expected one FOR in this DEFINITION, found {len(children)}")
+        raise definition.error(f"expected one FOR in this DEFINITION, found {len(children)}")
     for name in scope:
         if name not in domains:
-            raise one.error(f"unknown variable {quote(name)}{suggestion(name, domains)}")
+            raise definition.error(f"unknown variable {quote(name)}{suggestion(name, domains)}")
     if len(set(scope)) != len(scope):
-        raise one.error(f"a variable stands twice in the definition of {quote(children[0])}")
+        raise definition.error(f"a variable stands twice in the definition of {quote(children[0])}")
     if children[0] in defined:
-        raise one.error(f"a second definition of {quote(children[0])}")
+        raise definition.error(f"a second definition of {quote(children[0])}")
     return children[0]
 
 
-def _probabilities(one: Element, child: str, sizes: Sequence[int]) -> Floats:
-    words, count = "".join(one.texts["TABLE"]).split(), math.prod(sizes)
+def _probabilities(definition: Element, child: str, sizes: Sequence[int]) -> Floats:
+    words, count = "".join(definition.texts["TABLE"]).split(), math.prod(sizes)
     if len(words) != count:
         wanted = str(count) if count < 10**15 else "far more"
-        raise one.error(
+        raise definition.error(
             f"the table of {quote(child)} needs {wanted} probabilities, found {len(words)}"
         )
-    return one.place.probabilities(words, f"in the table of {quote(child)}")
+    return definition.place.probabilities(words, f"in the table of {quote(child)}")
 
 
 def write_xmlbif(model: Model, path: str | Path) -> None:
@@ -210,20 +213,20 @@ def write_xmlbif(model: Model, path: str | Path) -> None:
 
 
 def _pieces(model: Model, network: Sequence[bayes.Conditional]) -> Iterator[str]:
-    names = [_written(name) for name in model.names]
+    names = [_escape_name(name) for name in model.names]
     for name, values in zip(names, model.values, strict=True):
-        outcomes = "".join(f"<OUTCOME>{_written(value)}</OUTCOME>\n" for value in values)
+        outcomes = "".join(f"<OUTCOME>{_escape_name(value)}</OUTCOME>\n" for value in values)
         yield f'<VARIABLE TYPE="nature">\n<NAME>{name}</NAME>\n{outcomes}</VARIABLE>\n'
-    for one in network:
-        given = "".join(f"<GIVEN>{names[parent]}</GIVEN>\n" for parent in one.parents)
-        table = " ".join(weight_texts(one.log_probabilities))
-        yield f"<DEFINITION>\n<FOR>{names[one.child]}</FOR>\n{given}"
+    for conditional in network:
+        condition = "".join(f"<GIVEN>{names[parent]}</GIVEN>\n" for parent in conditional.parents)
+        table = " ".join(weight_texts(conditional.log_probabilities))
+        yield f"<DEFINITION>\n<FOR>{names[conditional.child]}</FOR>\n{condition}"
         yield f"<TABLE>{table}</TABLE>\n</DEFINITION>\n"
 
 
-def _written(name: str) -> str:
-    held = all(letter >= " " and not "\ufffe" <= letter <= "\uffff" for letter in name)
-    if not held or name != name.strip() or not name:
+def _escape_name(name: str) -> str:
+    printable = all(letter >= " " and not "\ufffe" <= letter <= "\uffff" for letter in name)
+    if not printable or name != name.strip() or not name:
         raise InputError(f"XMLBIF cannot hold the name {quote(name)}; write .json instead")
     return escape(name)
 
@@ -242,12 +245,12 @@ class _Elements(XmlReader):
         super().__init__(source)
         self.elements: dict[str, list[Element]] = {tag: [] for tag in PARTS}
 
-    def started(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def start_element(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag in PARTS:
-            texts: dict[str, list[str]] = {part: [] for own in PARTS.values() for part in own}
+            texts: dict[str, list[str]] = {part: [] for parts in PARTS.values() for part in parts}
             self.elements[tag].append(Element(self.here(), texts))
 
-    def ended(self, tag: str, text: str) -> None:
+    def end_element(self, tag: str, text: str) -> None:
         inner = SYNONYMS.get(tag, tag)
         if inner in PARTS.get(self.outer, ()):
             self.elements[self.outer][-1].texts[inner].append(text)
@@ -284,7 +287,7 @@ class _Nodes(XmlReader):
         super().__init__(source)
         self.nodes: list[Node] = []
 
-    def started(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def start_element(self, tag: str, attributes: Mapping[str, str]) -> None:
         kind = tag.lower()
         inside = self.outer == "NODES"
         if inside and kind in (TABLE, DETERMINISTIC):
@@ -299,7 +302,7 @@ class _Nodes(XmlReader):
         elif kind == "state" and self.outer in (TABLE.upper(), DETERMINISTIC.upper()):
             self.nodes[-1].states.append(attributes.get("id", ""))
 
-    def ended(self, tag: str, text: str) -> None:
+    def end_element(self, tag: str, text: str) -> None:
         kind = tag.lower()
         if kind in XDSL_PARTS and self.outer in (TABLE.upper(), DETERMINISTIC.upper()):
             self.nodes[-1].texts[kind] = text
@@ -361,6 +364,6 @@ def _results(node: Node, sizes: list[int]) -> Floats:
     return table
 
 
-def _require_count(node: Node, found: int, wanted: int, what: str) -> None:
-    if found != wanted:
-        raise node.place.error(f"node {quote(node.name)} needs {wanted} {what}, found {found}")
+def _require_count(node: Node, count: int, wanted: int, what: str) -> None:
+    if count != wanted:
+        raise node.place.error(f"node {quote(node.name)} needs {wanted} {what}, found {count}")

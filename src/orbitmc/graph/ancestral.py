@@ -61,19 +61,19 @@ def network_of(graph: FactorGraph, most_left: float = np.inf) -> AncestralNetwor
     most = MOST_FACTORS * graph.variables + FEW_FACTORS
     if graph.factors > most or graph.first_clause < graph.factors:
         return None
-    sums = _normalised(graph)
-    order, edges = _drawn(
+    sums = _sums_are_equal(graph)
+    order, edges = _draw_order(
         graph.scope_start, graph.scope, graph.incident_start, graph.incident, sums
     )
     if len(order) < graph.variables:
         return None
-    own = graph.factor_of_edge[edges]
-    owner, drawn_by = _owners(graph, own)
+    drawn_factors = graph.factor_of_edge[edges]
+    owner, drawn_by = _owners(graph, drawn_factors)
     rest = np.setdiff1d(np.arange(graph.factors), drawn_by, assume_unique=True)
-    uneven = order[((graph.arities[own] > 1) & ~sums[edges])[order]].tolist()
+    uneven = order[((graph.arities[drawn_factors] > 1) & ~sums[edges])[order]].tolist()
     if len(rest) + len(uneven) > most_left:
         return None
-    whole = _with_tables(graph, [_sums_of(graph, own[v], v) for v in uneven])
+    whole = _with_tables(graph, [_sums_of(graph, drawn_factors[v], v) for v in uneven])
     directed = whole._replace(
         incident_start=starts(np.bincount(owner, minlength=graph.variables)),
         incident=indices(drawn_by),
@@ -82,20 +82,20 @@ def network_of(graph: FactorGraph, most_left: float = np.inf) -> AncestralNetwor
     return AncestralNetwork(directed, indices(order), indices(np.concatenate([rest, added])))
 
 
-def _normalised(graph: FactorGraph) -> Flags:
+def _sums_are_equal(graph: FactorGraph) -> Flags:
     """For each entry of `scope` whether its factor's table sums to the same over that variable.
 
     Factors of one shape are looked at together, and each of their tables once.
     """
-    found = np.zeros(len(graph.scope), dtype=np.bool_)
+    normalised = np.zeros(len(graph.scope), dtype=np.bool_)
     for factors, shape in _shapes(graph):
-        tables, own = np.unique(graph.table_of[factors], return_inverse=True)
+        tables, number = np.unique(graph.table_of[factors], return_inverse=True)
         size = int(np.prod(shape))
         rows = graph.table_start[tables].astype(np.int64)[:, None] + np.arange(size)
         entries = graph.table[rows].reshape(-1, *shape)
         even = np.column_stack([_is_even(entries, 1 + axis) for axis in range(len(shape))])
-        found[graph.edges_of(factors, len(shape))] = even[own.reshape(-1)]
-    return found
+        normalised[graph.edges_of(factors, len(shape))] = even[number.reshape(-1)]
+    return normalised
 
 
 def _shapes(graph: FactorGraph) -> list[tuple[Numbers, list[int]]]:
@@ -133,7 +133,7 @@ def _work(scope_start: Indices, scope: Indices, *rest: object) -> int:
 
 
 @tier(_work)
-def _drawn(
+def _draw_order(
     scope_start: Indices, scope: Indices, incident_start: Indices, incident: Indices, sums: Flags
 ) -> tuple[Numbers, Numbers]:
     """In which order variables can be drawn, and for each where it stands in what it is drawn by.
@@ -187,16 +187,16 @@ def _enqueue(
             ends[queue, 1] += 1
 
 
-def _owners(graph: FactorGraph, own: Numbers) -> tuple[Numbers, Numbers]:
+def _owners(graph: FactorGraph, factors: Numbers) -> tuple[Numbers, Numbers]:
     """Variables, in order, beside the factors that each is drawn by.
 
     One that is drawn first is drawn by all that is known of it alone.
     """
     alone = graph.arities == 1
-    first = alone[own]
+    first = alone[factors]
     known = np.flatnonzero(alone)
     known = known[first[graph.scope[graph.scope_start[known]]]]
-    drawn_by = np.concatenate([own[~first], known])
+    drawn_by = np.concatenate([factors[~first], known])
     owner = np.concatenate([np.flatnonzero(~first), graph.scope[graph.scope_start[known]]])
     together = np.lexsort((drawn_by, owner))
     return owner[together], drawn_by[together]
@@ -311,6 +311,6 @@ def ancestral_acceptance(network: AncestralNetwork, lanes: int, rng: np.random.G
         partial_log_weight(network.graph, network.rest, forward_draws(network, lanes, rng))
         for _ in range(2)
     ]
-    one, other = (np.exp(fit - max(np.max(fits), -1e300)) for fit in fits)
-    total = float(one.sum())
-    return float(np.minimum(one[:, None], other).mean() * lanes / total) if total > 0.0 else 0.0
+    first, second = (np.exp(fit - max(np.max(fits), -1e300)) for fit in fits)
+    total = float(first.sum())
+    return float(np.minimum(first[:, None], second).mean() * lanes / total) if total > 0.0 else 0.0

@@ -65,11 +65,11 @@ class Builder:
         scope_row = np.asarray(scope, dtype=np.int64).reshape(1, -1)
         self._check_scopes(scope_row)
         wanted = tuple(int(self._cardinality[variable]) for variable in scope)
-        found = np.shape(log_potentials)
-        if len(found) != 1 and found != wanted:
+        shape = np.shape(log_potentials)
+        if len(shape) != 1 and shape != wanted:
             raise InputError(
                 f"factor {self._factors} over {list(scope)} needs a table of shape {wanted}, "
-                f"got {found}"
+                f"got {shape}"
             )
         self.add_factors(scope_row, self.add_table(log_potentials))
 
@@ -84,13 +84,13 @@ class Builder:
                 f"{MOST_AXES}"
             )
         wanted = np.prod(self._cardinality[rows].astype(np.float64), axis=1)
-        found = np.array([self._table_sizes[number] for number in numbers.tolist()], np.int64)
-        wrong = np.flatnonzero(wanted != found)
+        sizes = np.array([self._table_sizes[number] for number in numbers.tolist()], np.int64)
+        wrong = np.flatnonzero(wanted != sizes)
         if len(wrong):
             factor = wrong[0]
             raise InputError(
                 f"factor {self._factors + factor} over {rows[factor].tolist()} needs "
-                f"{wanted[factor]:.0f} table entries, got {found[factor]}"
+                f"{wanted[factor]:.0f} table entries, got {sizes[factor]}"
             )
         self._scopes.append((rows, numbers))
         self._factors += len(rows)
@@ -148,9 +148,9 @@ class Builder:
         lengths = np.concatenate(
             [np.zeros(0, np.int64)] + [np.full(len(rows), rows.shape[1]) for rows, _ in blocks]
         )
-        scope = indices(_joined([rows for rows, _ in blocks]))
+        scope = indices(_flatten([rows for rows, _ in blocks]))
         satisfying = np.zeros(len(scope), dtype=np.uint32)
-        wanted = _joined([values for _, values, _ in self._clauses])
+        wanted = _flatten([values for _, values, _ in self._clauses])
         satisfying[len(scope) - len(wanted) :] = wanted
         cardinality, scope_start = indices(self._cardinality), starts(lengths)
         incident_start, incident = incidence(len(cardinality), scope_start, scope)
@@ -159,7 +159,7 @@ class Builder:
             scope_start=scope_start,
             scope=scope,
             stride=strides(cardinality, scope_start, scope, first_clause),
-            table_of=indices(_joined([numbers for _, numbers in blocks])),
+            table_of=indices(_flatten([numbers for _, numbers in blocks])),
             table_start=starts(np.array(self._table_sizes, dtype=np.int64)),
             table=floats(np.concatenate([*self._tables, np.zeros(0)])),
             first_clause=first_clause,
@@ -170,5 +170,5 @@ class Builder:
         )
 
 
-def _joined(blocks: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _flatten(blocks: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(0, np.int64), *(block.reshape(-1) for block in blocks)])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc._util.text import listed, quote, suggestion
+from orbitmc._util.text import join_words, quote, suggestion
 from orbitmc.errors import InputError
 
 Seen = str | int | float | bool | None | Set[Any] | Mapping[Any, float] | Sequence[float]
@@ -49,30 +49,30 @@ def resolve(evidence: Evidence, domains: Mapping[str, Sequence[str]]) -> Resolve
     """Find the variables and values that evidence names; unknown ones get a suggestion."""
     hard: dict[str, int] = {}
     soft: dict[str, tuple[float, ...]] = {}
-    for name, given in evidence.items():
+    for name, finding in evidence.items():
         if name not in domains:
             raise InputError(f"unknown variable {quote(name)}{suggestion(name, domains)}")
-        values, seen = domains[name], _plain(given)
-        if _is_missing(seen):
+        values, value = domains[name], _plain(finding)
+        if _is_missing(value):
             continue
-        if isinstance(seen, str | int | float):
-            hard[name] = value_number(name, seen, values)
+        if isinstance(value, str | int | float):
+            hard[name] = value_number(name, value, values)
         else:
-            soft[name] = _weights(name, seen, values)
+            soft[name] = _weights(name, value, values)
     return ResolvedEvidence(hard, soft)
 
 
-def _plain(seen: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A number or a word of NumPy as that of Python."""
-    is_scalar = isinstance(seen, np.generic) or (isinstance(seen, np.ndarray) and not seen.ndim)
-    return seen.item() if is_scalar else seen
+    is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim)
+    return value.item() if is_scalar else value
 
 
-def _is_missing(seen: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     return (
-        seen is None
-        or (isinstance(seen, float) and math.isnan(seen))
-        or type(seen).__name__ in ("NAType", "NaTType")  # of pandas, which need not be there
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or type(value).__name__ in ("NAType", "NaTType")  # of pandas, which need not be there
     )
 
 
@@ -88,7 +88,7 @@ def value_number(name: str, value: str | float, values: Sequence[str]) -> int:
         return value
     raise InputError(
         f"unknown value {quote(value)} of variable {quote(name)}; its values are "
-        f"{listed(values)}{suggestion(str(value), values)}"
+        f"{join_words(values)}{suggestion(str(value), values)}"
     )
 
 
@@ -104,20 +104,20 @@ def _truth_number(name: str, value: bool, values: Sequence[str]) -> int:
     if len(meant) != 1 or (meant[0] == ("1", "0") and len(values) > 2):
         raise InputError(
             f"{value} is not clearly a value of variable {quote(name)}; its values are "
-            f"{listed(values)}: give one of these names, or its number from 0"
+            f"{join_words(values)}: give one of these names, or its number from 0"
         )
     yes, no = meant[0]
     return words.index(yes if value else no)
 
 
-def _weights(name: str, seen: Any, values: Sequence[str]) -> tuple[float, ...]:
-    if isinstance(seen, Mapping):
-        pairs = {value_number(name, _plain(key), values): seen[key] for key in seen}
+def _weights(name: str, finding: Any, values: Sequence[str]) -> tuple[float, ...]:
+    if isinstance(finding, Mapping):
+        pairs = {value_number(name, _plain(key), values): finding[key] for key in finding}
         weights = _numbers(name, (pairs.get(number, 0.0) for number in range(len(values))))
-    elif isinstance(seen, Set):
-        return _indicator(name, seen, values)
+    elif isinstance(finding, Set):
+        return _indicator(name, finding, values)
     else:
-        weights = _numbers(name, seen)
+        weights = _numbers(name, finding)
     if len(weights) != len(values):
         raise InputError(
             f"soft evidence on {quote(name)} needs {len(values)} weights, got {len(weights)}"
@@ -130,11 +130,11 @@ def _weights(name: str, seen: Any, values: Sequence[str]) -> tuple[float, ...]:
     return weights
 
 
-def _indicator(name: str, seen: Set[Any], values: Sequence[str]) -> tuple[float, ...]:
+def _indicator(name: str, chosen: Set[Any], values: Sequence[str]) -> tuple[float, ...]:
     """Weight 1 for each value of a set."""
-    if not seen:
+    if not chosen:
         raise InputError(f"the set of values of {quote(name)} is empty: name at least one")
-    numbers = {value_number(name, _plain(value), values) for value in seen}
+    numbers = {value_number(name, _plain(value), values) for value in chosen}
     return tuple(float(number in numbers) for number in range(len(values)))
 
 

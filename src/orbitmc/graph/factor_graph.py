@@ -10,8 +10,8 @@ from orbitmc._util.arrays import (
     Indices,
     Numbers,
     lengths,
-    narrow_dtype,
     readonly,
+    short_repr,
     starts,
 )
 
@@ -48,7 +48,7 @@ class FactorGraph(NamedTuple):
     constant: float
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def variables(self) -> int:

@@ -60,16 +60,16 @@ def possible_states(
     clauses: list[list[int]] | None = None
     for lane in range(lanes):
         hopes = nothing if wanted is None else wanted[:, lane]
-        found = _search_state(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
-        easy = found is not None
-        if found is None and clauses is None:
-            found = walked(graph, pruned, rng)
-            clauses = encode(graph, pruned) if found is None else None
-        if found is None and clauses is not None:
-            found = solve(clauses, pruned, rng)
-        if found is None:
-            found = _search_exhaustively(graph, pruned, rng)
-        values[:, lane] = found
+        state = _search_state(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
+        easy = state is not None
+        if state is None and clauses is None:
+            state = walk_to_state(graph, pruned, rng)
+            clauses = encode(graph, pruned) if state is None else None
+        if state is None and clauses is not None:
+            state = solve(clauses, pruned, rng)
+        if state is None:
+            state = _search_exhaustively(graph, pruned, rng)
+        values[:, lane] = state
     return values
 
 
@@ -87,34 +87,34 @@ def _search_state(
         hopeful = np.flatnonzero(wanted >= 0)
         preference[pruned.value_start[hopeful].astype(np.int64) + wanted[hopeful]] += 1.0
         order = order[np.argsort(wanted[order] < 0, kind="stable")]
-    found = np.zeros(graph.variables, dtype=np.uint8)
+    state = np.zeros(graph.variables, dtype=np.uint8)
     for limit in (FIRST_BACKTRACKS, backtracks):
         domains = Domains(pruned.value_start, pruned.allowed.copy())
         search = search_memory(graph, domains)
         decisions = np.zeros((3, len(order) + 1), dtype=np.int64)
-        given = (search, decisions, order, preference, smallest_first, limit, found)
-        outcome = _find(graph, domains, *given)
+        arguments = (search, decisions, order, preference, smallest_first, limit, state)
+        outcome = _find(graph, domains, *arguments)
         if outcome != GAVE_UP:
             break
     if outcome == NONE:
         raise ContradictionError("no state satisfies the hard constraints of the model")
-    return found if outcome == FOUND else None
+    return state if outcome == FOUND else None
 
 
-def walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
+def walk_to_state(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
     """Mend a random state; None if that takes too long."""
-    found = np.zeros(graph.variables, dtype=np.uint8)
+    state = np.zeros(graph.variables, dtype=np.uint8)
     everything, preference = np.arange(graph.variables), rng.random(len(pruned.allowed))
-    _set_preferred_once(pruned, preference, everything, found)
+    _set_preferred_once(pruned, preference, everything, state)
     hard = hard_factors(graph)
-    return found if walk_sat(graph, pruned, hard, found, int(rng.integers(2**62))) else None
+    return state if walk_sat(graph, pruned, hard, state, int(rng.integers(2**62))) else None
 
 
 def _search_exhaustively(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
     for attempt in range(ATTEMPTS):
-        found = _search_state(graph, pruned, rng, MOST_BACKTRACKS, attempt % 2 == 1)
-        if found is not None:
-            return found
+        state = _search_state(graph, pruned, rng, MOST_BACKTRACKS, attempt % 2 == 1)
+        if state is not None:
+            return state
     raise ContradictionError(
         "no possible starting state was found, neither by WalkSAT nor in "
         f"{ATTEMPTS} searches of {MOST_BACKTRACKS} backtracks each; the hard constraints may "
@@ -138,12 +138,12 @@ def contradicts(graph: FactorGraph, factors: NDArray[np.int64]) -> bool:
     search.ends[TRAIL] = 0  # what was pruned so far stays pruned
     pruned = domains.allowed.copy()
     preference = np.arange(len(pruned), dtype=float)
-    found = np.zeros(graph.variables, dtype=np.uint8)
+    state = np.zeros(graph.variables, dtype=np.uint8)
     for part in _parts(graph, chosen):
         for limit in (FIRST_BACKTRACKS, FEW_BACKTRACKS):
             decisions = np.zeros((3, len(part) + 1), dtype=np.int64)
-            given = (search, decisions, part, preference, True, limit, found)
-            outcome = _find(graph, domains, *given)
+            arguments = (search, decisions, part, preference, True, limit, state)
+            outcome = _find(graph, domains, *arguments)
             if outcome == NONE:
                 return True
             if outcome == FOUND:
@@ -177,7 +177,7 @@ def _find(
     preference: Floats,
     smallest_first: bool,
     limit: int,
-    found: Bytes,
+    state: Bytes,
 ) -> Index:
     """Depth-first search for a possible state, undoing through the trail.
 
@@ -187,9 +187,9 @@ def _find(
     while True:
         variable = _next_variable(order, domains, smallest_first)
         if variable < 0:
-            _set_preferred(domains, preference, order, found)
+            _set_preferred(domains, preference, order, state)
             return FOUND
-        value = _preferred(domains, variable, preference)
+        value = _preferred_value(domains, variable, preference)
         decisions[CHOSEN, depth] = variable
         decisions[TRIED, depth] = value
         decisions[MARK, depth] = search.ends[TRAIL]
@@ -228,19 +228,19 @@ def _next_variable(order: Numbers, domains: Domains, smallest_first: bool) -> In
 
 
 @tier(of_first)
-def _set_preferred_once(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
-    _set_preferred(domains, preference, order, found)
+def _set_preferred_once(domains: Domains, preference: Floats, order: Numbers, state: Bytes) -> None:
+    _set_preferred(domains, preference, order, state)
 
 
 @shared
-def _set_preferred(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
+def _set_preferred(domains: Domains, preference: Floats, order: Numbers, state: Bytes) -> None:
     for place in range(len(order)):
         variable = order[place]
-        found[variable] = _preferred(domains, variable, preference)
+        state[variable] = _preferred_value(domains, variable, preference)
 
 
 @shared
-def _preferred(domains: Domains, variable: Index, preference: Floats) -> Index:
+def _preferred_value(domains: Domains, variable: Index, preference: Floats) -> Index:
     best, liking = np.int64(0), -1.0
     first = np.int64(domains.value_start[variable])
     for place in range(first, np.int64(domains.value_start[variable + 1])):
@@ -340,15 +340,15 @@ def _choose(
     The change that breaks fewest others, or any if every change breaks some and the coin says so.
     """
     best, best_value, fewest = np.int64(-1), np.int64(0), np.int64(2**62)
-    some, some_value, seen = np.int64(-1), np.int64(0), 0
+    some, some_value, choices = np.int64(-1), np.int64(0), 0
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         variable = np.int64(graph.scope[edge])
         for value in range(np.int64(graph.cardinality[variable])):
             place = np.int64(domains.value_start[variable]) + value
             if domains.allowed[place] and value != mending.state[variable]:
                 breaks = _breaks(graph, mending, variable, value)
-                seen += 1
-                if integer(rng, seen) == 0:
+                choices += 1
+                if integer(rng, choices) == 0:
                     some, some_value = variable, np.int64(value)
                 if breaks < fewest:
                     best, best_value, fewest = variable, np.int64(value), breaks
@@ -410,7 +410,7 @@ def _size(graph: FactorGraph) -> int:
         factor for factor in np.flatnonzero(hard_factors(graph)) if factor < graph.first_clause
     ]
     pairs = int((graph.cardinality.astype(np.int64) ** 2).sum())
-    return graph.factors + pairs + sum(graph.table_values(int(one)).size for one in tables)
+    return graph.factors + pairs + sum(graph.table_values(int(table)).size for table in tables)
 
 
 def _clauses(graph: FactorGraph, pruned: Domains) -> Iterator[list[int]]:
@@ -420,7 +420,7 @@ def _clauses(graph: FactorGraph, pruned: Domains) -> Iterator[list[int]]:
         places = range(first[variable] + 1, first[variable + 1] + 1)
         yield [place for place in places if pruned.allowed[place - 1]]
         yield from ([-place] for place in places if not pruned.allowed[place - 1])
-        yield from ([-one, -other] for one in places for other in places if one < other)
+        yield from ([-low, -high] for low in places for high in places if low < high)
     for factor in np.flatnonzero(hard_factors(graph)).tolist():
         yield from _of_factor(graph, first, factor)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import graph as graphs
 from orbitmc._util.arrays import Floats, floats, indices, starts
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -85,16 +86,18 @@ def _with_tables(
     graph: FactorGraph, table_of: NDArray[np.int64], more: list[Floats]
 ) -> FactorGraph:
     """A graph with other tables: its own, then more of them; what no factor reads is left out."""
-    own = len(graph.table_start) - 1
+    count = len(graph.table_start) - 1
     used, numbers = np.unique(table_of, return_inverse=True)
-    kept = [
-        graph.table[graph.table_start[t] : graph.table_start[t + 1]] if t < own else more[t - own]
+    tables = [
+        graph.table[graph.table_start[t] : graph.table_start[t + 1]]
+        if t < count
+        else more[t - count]
         for t in used
     ]
     return graph._replace(
         table_of=indices(numbers),
-        table_start=starts(np.array([len(table) for table in kept])),
-        table=floats(np.concatenate(kept)),
+        table_start=starts(np.array([len(table) for table in tables])),
+        table=floats(np.concatenate(tables)),
     )
 
 
@@ -142,8 +145,8 @@ def _reachable_entries(graph: FactorGraph, factor: int, domains: Domains) -> NDA
         others = [own.sum() > met for own, met in zip(left, hit, strict=True)]
         return np.array([all(others), any(hit)])
     reached = np.ones(1, dtype=np.bool_)
-    for own in left:
-        reached = (reached[:, None] & own).reshape(-1)
+    for values in left:
+        reached = (reached[:, None] & values).reshape(-1)
     return reached
 
 
@@ -151,25 +154,22 @@ def _require_together(model: Model, firm: FactorGraph, gap: Floats) -> None:
     """Refuse tables that cannot be near their maximum together, or of which nobody knows."""
     if firm.cardinality.max(initial=1) > MOST_VALUES:
         raise LimitError(
-            f"{_named(model, np.flatnonzero(np.isfinite(gap)))}: log-weights that range over more "
-            f"than {WIDEST:g} need variables of at most {MOST_VALUES} values; write smaller ones"
+            f"{_name_factors(model, np.flatnonzero(np.isfinite(gap)))}: log-weights that range "
+            f"over more than {WIDEST:g} need variables of at most {MOST_VALUES} values; "
+            "write smaller ones"
         )
-    from orbitmc.graph.feasibility import possible_states
-
     try:
-        possible_states(firm, 1, np.random.SeedSequence(0))
+        graphs.possible_states(firm, 1, np.random.SeedSequence(0))
     except ContradictionError:
-        from orbitmc.graph.feasibility import conflict
-
-        core = conflict(firm)
+        core = graphs.conflict(firm)
         heavy = np.flatnonzero(np.isfinite(gap)) if core is None else core
         if not np.isfinite(gap[heavy]).any():
             raise  # the hard constraints alone contradict each other
         together = "contradict each other" if core is not None else "seem to contradict each other"
         raise LimitError(
-            f"{_named(model, heavy)} {together}, and their weights are too large to be added up "
-            f"(log-weights that range over more than {WIDEST:g}); write smaller ones, or leave "
-            "one of them out"
+            f"{_name_factors(model, heavy)} {together}, and their weights are too large to be "
+            f"added up (log-weights that range over more than {WIDEST:g}); write smaller ones, or "
+            "leave one of them out"
         ) from None
 
 
@@ -190,9 +190,9 @@ def _require_margin(model: Model, firm: FactorGraph, gap: Floats) -> float:
     worst = int(margin.argmin())
     if margin[worst] - np.log(len(heavy)) < CERTAIN:
         raise LimitError(
-            f"{_named(model, heavy[[worst]])}: these log-weights are too far apart to be added up, "
-            f"and too near to count as hard beside the {others[home[worst]]:.3g} that others near "
-            "them may add; write them as a hard constraint, or smaller"
+            f"{_name_factors(model, heavy[[worst]])}: these log-weights are too far apart to be "
+            f"added up, and too near to count as hard beside the {others[home[worst]]:.3g} that "
+            "others near them may add; write them as a hard constraint, or smaller"
         )
     return float(margin[worst] - np.log(len(heavy)))
 
@@ -201,19 +201,19 @@ def _remark(model: Model, gap: Floats, margin: float) -> str:
     heavy = np.flatnonzero(np.isfinite(gap))
     count = "1 factor has" if len(heavy) == 1 else f"{len(heavy):,} factors have"
     return (
-        f"{count} log-weights too far apart to be added up ({_named(model, heavy)}): entries more "
-        f"than {WIDEST:g} below the maximum count as impossible, which changes the answer by less "
-        f"than exp(-{margin:.3g})"
+        f"{count} log-weights too far apart to be added up ({_name_factors(model, heavy)}): "
+        f"entries more than {WIDEST:g} below the maximum count as impossible, which changes the "
+        f"answer by less than exp(-{margin:.3g})"
     )
 
 
-def _named(model: Model, factors: Iterable[int]) -> str:
+def _name_factors(model: Model, factors: Iterable[int]) -> str:
     every = list(factors)
     more = f" and {len(every) - MOST_NAMED:,} more" if len(every) > MOST_NAMED else ""
-    return "; ".join(_described(model, one) for one in every[:MOST_NAMED]) + more
+    return "; ".join(_describe_factor(model, factor) for factor in every[:MOST_NAMED]) + more
 
 
-def _described(model: Model, factor: int) -> str:
+def _describe_factor(model: Model, factor: int) -> str:
     """Which variables a factor reads, and which finite log-weights it gives them."""
     scope = ", ".join(model.names[variable] for variable in model.graph.scope_of(factor))
     entries = model.graph.table_values(factor)

@@ -140,16 +140,16 @@ def _add_pair(
 ) -> None:
     """Add a table of one or two variables: most factors of large models are."""
     edge = np.uint64(graph.scope_start[factor])
-    start, one = graph.table_start[graph.table_of[factor]], np.uint64(graph.scope[edge])
+    start, variable = graph.table_start[graph.table_of[factor]], np.uint64(graph.scope[edge])
     stride = graph.stride[edge]
     if arity == 1:
         for lane in range(TOGETHER):
-            place = start + stride * np.uint32(values[one, first + lane])
+            place = start + stride * np.uint32(values[variable, first + lane])
             result[part, first + lane] += graph.table[place]
         return
     two, other = np.uint64(graph.scope[edge + np.uint64(1)]), graph.stride[edge + np.uint64(1)]
     for lane in range(TOGETHER):
-        place = start + stride * np.uint32(values[one, first + lane])
+        place = start + stride * np.uint32(values[variable, first + lane])
         place += other * np.uint32(values[two, first + lane])
         result[part, first + lane] += graph.table[place]
 
@@ -222,10 +222,10 @@ def exact_log_weight(graph: FactorGraph, state: Numbers) -> float:
     >>> exact_log_weight(om.ising_grid(2, 2, 0.5).graph, np.array([1, 1, 1, 1]))
     2.0
     """
-    found = log_potentials(graph, state)
-    if np.isneginf(found).any():
+    potentials = log_potentials(graph, state)
+    if np.isneginf(potentials).any():
         return -np.inf
-    return exact_sum([graph.constant, *found.tolist()])
+    return exact_sum([graph.constant, *potentials.tolist()])
 
 
 def log_potentials(graph: FactorGraph, state: Numbers) -> Floats:
@@ -236,8 +236,8 @@ def log_potentials(graph: FactorGraph, state: Numbers) -> Floats:
     np.add.at(entry, factor_of, graph.stride.astype(np.int64) * value)
     satisfied = np.bincount(factor_of[value == graph.satisfying], minlength=graph.factors) > 0
     entry[graph.first_clause :] += satisfied[graph.first_clause :]
-    found: Floats = graph.table[entry]
-    return found
+    potentials: Floats = graph.table[entry]
+    return potentials
 
 
 # How far the log-potentials of a table lie apart, and when that is too far to add them up.

@@ -15,7 +15,14 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.evidence import Evidence, ResolvedEvidence, Seen, as_mapping, resolve
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum
-from orbitmc.graph.transforms import ImpossibleFactorError, condition, merge_factors
+from orbitmc.graph.transforms import (
+    ImpossibleFactorError,
+    at_beta,
+    condition,
+    extend,
+    merge_factors,
+    require_beta,
+)
 
 
 @dataclass(frozen=True)
@@ -69,10 +76,10 @@ class Model(HtmlRepr):
         Hard evidence removes the variable, soft evidence becomes a factor of its own. Variables
         whose names are words of Python can be named by keywords.
         """
-        said = {**as_mapping(evidence), **seen}
-        if not said:
+        all_evidence = {**as_mapping(evidence), **seen}
+        if not all_evidence:
             return self
-        findings = resolve(said, self.domains())
+        findings = resolve(all_evidence, self.domains())
         self.require_consistent(findings)
         softened = self._with_likelihoods(findings)
         index = self.index
@@ -84,12 +91,12 @@ class Model(HtmlRepr):
             raise ContradictionError(
                 f"the evidence is impossible: it contradicts the factor over {', '.join(scope)}"
             ) from None
-        kept = [variable for variable in range(self.graph.variables) if variable not in hard]
+        free = [variable for variable in range(self.graph.variables) if variable not in hard]
         newly = {self.names[v]: Observed(self.values[v], value) for v, value in hard.items()}
         return Model(
             graph=graph,
-            names=tuple(self.names[variable] for variable in kept),
-            values=tuple(self.values[variable] for variable in kept),
+            names=tuple(self.names[variable] for variable in free),
+            values=tuple(self.values[variable] for variable in free),
             observed={**self.observed, **newly},
             order=self.order,
             doubts=self.doubts,
@@ -100,8 +107,6 @@ class Model(HtmlRepr):
 
         What is impossible stays impossible.
         """
-        from orbitmc.graph.transforms import at_beta, require_beta
-
         require_beta(beta)
         return replace(self, graph=at_beta(self.graph, float(beta)))
 
@@ -135,8 +140,6 @@ class Model(HtmlRepr):
     def _with_likelihoods(self, findings: ResolvedEvidence) -> FactorGraph:
         if not findings.soft:
             return self.graph
-        from orbitmc.graph.transforms import extend
-
         factors, constant = [], [self.graph.constant]
         for name, weights in findings.soft.items():
             with np.errstate(divide="ignore"):

@@ -69,7 +69,7 @@ def copy_factors(
     renamed: NDArray[np.int64],
 ) -> None:
     """Copy factors into a builder, sharing tables as before, with variables renamed."""
-    numbers = _copied_tables(graph, factors, builder)
+    numbers = _copy_tables(graph, factors, builder)
     arities = graph.arities
     for is_clause in (False, True):
         some = factors[(factors >= graph.first_clause) == is_clause]
@@ -146,7 +146,7 @@ def _touches(graph: FactorGraph, value_of: NDArray[np.int64]) -> NDArray[np.bool
     return np.bincount(graph.factor_of_edge[observed], minlength=graph.factors) > 0
 
 
-def _copied_tables(
+def _copy_tables(
     graph: FactorGraph, factors: NDArray[np.int64], builder: Builder
 ) -> NDArray[np.int64]:
     used = np.unique(graph.table_of[factors]).astype(np.int64)
@@ -184,8 +184,8 @@ def _in_order(
     """Log-tables over the same variables, each brought to the order of `scope`."""
     tables = []
     for factor in factors:
-        own = graph.scope_of(factor).tolist()
-        tables.append(graph.table_values(factor).transpose([own.index(v) for v in scope]))
+        variables = graph.scope_of(factor).tolist()
+        tables.append(graph.table_values(factor).transpose([variables.index(v) for v in scope]))
     return tables
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orbitmc._numba.jit import shared
-from orbitmc._util.arrays import Index, Indices, Numbers, indices, lengths, narrow_dtype, starts
+from orbitmc._util.arrays import Index, Indices, Numbers, indices, lengths, short_repr, starts
 from orbitmc.errors import InputError
 
 # Blocks whose rows may be permuted in any way: products of symmetric groups.
@@ -33,7 +33,7 @@ class ExchangeBlocks(NamedTuple):
     block_of: Indices
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def blocks(self) -> int:
@@ -73,21 +73,21 @@ def blocks_from_arrays(start: Indices, width: Indices, member: Indices) -> Excha
 
 
 def _matrix(block: ArrayLike, number: int) -> np.ndarray:
-    found = np.asarray(block)
-    if found.ndim == 1:
-        found = found.reshape(-1, 1)
-    if found.ndim != 2 or not np.issubdtype(found.dtype, np.integer):
+    rows = np.asarray(block)
+    if rows.ndim == 1:
+        rows = rows.reshape(-1, 1)
+    if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
         raise InputError(f"block {number} must be a list or a matrix of points, got {block!r}")
-    if len(found) < 2 or found.shape[1] == 0:
+    if len(rows) < 2 or rows.shape[1] == 0:
         raise InputError(f"block {number} needs at least two rows to exchange")
-    return found.astype(np.int64)
+    return rows.astype(np.int64)
 
 
 def _check_members(members: np.ndarray, degree: int | None) -> None:
-    found, counts = np.unique(members, return_counts=True)
-    for member in found[counts > 1]:
+    points, counts = np.unique(members, return_counts=True)
+    for member in points[counts > 1]:
         raise InputError(f"blocks must be disjoint, but {member} appears twice")
-    for member in found[(found < 0) | (found >= (2**32 if degree is None else degree))]:
+    for member in points[(points < 0) | (points >= (2**32 if degree is None else degree))]:
         raise InputError(f"there is no point {member} among {degree}, counted from 0")
 
 

@@ -47,7 +47,7 @@ def cycles(element: Permutation) -> list[list[int]]:
 
 def cycle_text(element: Permutation, names: Sequence[str] | None = None) -> str:
     """Write a permutation as cycles; `()` is the identity."""
-    parts = [" ".join(map(_quoted, cycle)) for cycle in cycle_words(element, names)]
+    parts = [" ".join(map(_quote, cycle)) for cycle in cycle_words(element, names)]
     return "".join(f"({part})" for part in parts) or "()"
 
 
@@ -58,7 +58,7 @@ def cycle_words(element: Permutation, names: Sequence[str] | None = None) -> lis
     called = names or [str(point) for point in range(element.degree)]
     return [
         [called[point] if value is None else f"{called[point]}={value}" for point, value in cycle]
-        for cycle in _written_cycles(element)
+        for cycle in _point_value_cycles(element)
     ]
 
 
@@ -78,43 +78,45 @@ def read_cycles(
     if len(number) != degree:
         raise InputError(f"{degree} points need as many different names, got {len(number)}")
     if cardinality is None:
-        return from_cycles(degree, [[_point(word, number) for word in c] for c in _split(text)])
+        return from_cycles(
+            degree, [[_point(word, number) for word in c] for c in _split_cycles(text)]
+        )
     sizes = np.broadcast_to(np.asarray(cardinality, dtype=np.int64), (degree,))
     pairs = number_values(degree, indices(np.arange(degree)), sizes)
-    numbers = [[_pair(word, number, pairs) for word in cycle] for cycle in _split(text)]
+    numbers = [[_pair(word, number, pairs) for word in cycle] for cycle in _split_cycles(text)]
     return element_of(pairs, row_of(from_cycles(len(pairs.owner), numbers)))
 
 
-def _written_cycles(element: Permutation) -> list[Any]:
+def _point_value_cycles(element: Permutation) -> list[Any]:
     """Cycles of (point, value); the value is absent when no value changes."""
     if not changes_values(element):
         return [[(point, None) for point in cycle] for cycle in cycles(element)]
     sizes = lengths(element.map_start)
     owner = np.repeat(element.point, sizes)
     begin = np.repeat(element.map_start[:-1], sizes)
-    found = cycles_of(local_row(element))
-    return [[(int(owner[k]), k - int(begin[k])) for k in cycle] for cycle in found]
+    pairs = cycles_of(local_row(element))
+    return [[(int(owner[k]), k - int(begin[k])) for k in cycle] for cycle in pairs]
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     return word if WORD.fullmatch(word) else json.dumps(word)
 
 
-def _split(text: str) -> list[list[str]]:
+def _split_cycles(text: str) -> list[list[str]]:
     """The words of each cycle."""
-    found: list[list[str]] = []
+    cycles: list[list[str]] = []
     place = _after_spaces(text, 0)
     while place < len(text):
         if text[place] != "(":
             raise InputError(f"expected '(' at the start of a cycle, found {text[place:][:20]!r}")
-        found.append([])
+        cycles.append([])
         place = _after_spaces(text, place + 1)
         while text[place : place + 1] != ")":
             word, place = _word(text, place)
-            found[-1].append(word)
+            cycles[-1].append(word)
             place = _after_spaces(text, place)
         place = _after_spaces(text, place + 1)
-    return found
+    return cycles
 
 
 def _after_spaces(text: str, place: int) -> int:
@@ -143,8 +145,8 @@ def _point(word: str, number: dict[str, int]) -> int:
 
 
 def _pair(word: str, number: dict[str, int], pairs: Pairs) -> int:
-    name, told, value = word.rpartition("=")
-    if not told:
+    name, equals, value = word.rpartition("=")
+    if not equals:
         raise InputError(f"expected {word}=value, as everywhere in cycles of values")
     begin, end = (int(pairs.start[_point(name, number) + k]) for k in (0, 1))
     if not value.isdecimal() or int(value) >= end - begin:

@@ -59,7 +59,7 @@ def closure(generators: Iterable[Indices], degree: int, *, most: int) -> NDArray
                 if len(known) + len(subgroup) > most:
                     return None
                 cosets.append(subgroup[:, row])
-                known.update(one.tobytes() for one in cosets[-1])
+                known.update(row.tobytes() for row in cosets[-1])
         rows = np.concatenate(cosets)
     return rows
 
@@ -92,9 +92,9 @@ def exchangeable_rows(group: PermutationGroup) -> Indices | None:
     if not is_symmetric(actions[0]):
         return None
     aligned = [_alignment(actions[0], action) for action in actions]
-    if any(found is None for found in aligned):
+    if any(alignment is None for alignment in aligned):
         return None
-    matrix = [column[found] for column, found in zip(columns, aligned, strict=True)]
+    matrix = [column[alignment] for column, alignment in zip(columns, aligned, strict=True)]
     return readonly(np.stack(matrix, axis=1))
 
 
@@ -133,36 +133,36 @@ def _classes_of_swaps(rows: Indices, pairs: Numbers) -> int:
     done = 0
     while done < count:
         for number in range(len(rows)):
-            one, other = (
+            first, second = (
                 np.int64(rows[number, edges[done, 0]]),
                 np.int64(rows[number, edges[done, 1]]),
             )
-            if unite(parent, one, other):
-                edges[count, 0], edges[count, 1] = one, other
+            if unite(parent, first, second):
+                edges[count, 0], edges[count, 1] = first, second
                 count += 1
         done += 1
     return int(degree - count)
 
 
 @compiled
-def _align(first: Indices, second: Indices, start: int, found: Numbers, queue: Numbers) -> bool:
+def _align(first: Indices, second: Indices, start: int, image_of: Numbers, queue: Numbers) -> bool:
     """Match points of two actions, the first point with `start`; tells whether they act alike."""
     degree = first.shape[1]
     for point in range(degree):
-        found[point] = degree
-    found[0] = start
+        image_of[point] = degree
+    image_of[0] = start
     queue[0] = 0
     done, count = 0, 1
     while done < count:
         point = queue[done]
         done += 1
         for number in range(len(first)):
-            image, there = first[number, point], second[number, found[point]]
-            if found[image] == degree:
-                found[image] = there
+            image, there = first[number, point], second[number, image_of[point]]
+            if image_of[image] == degree:
+                image_of[image] = there
                 queue[count] = image
                 count += 1
-            elif found[image] != there:
+            elif image_of[image] != there:
                 return False
     return True
 
@@ -185,10 +185,10 @@ def _actions(group: PermutationGroup, columns: tuple[Indices, ...]) -> list[NDAr
 
 def _alignment(first: NDArray[np.uint32], second: NDArray[np.uint32]) -> NDArray[np.int64] | None:
     """Which points of the second action behave like the points of the first, if any do."""
-    found, queue = np.empty((2, first.shape[1]), dtype=np.int64)
+    alignment, queue = np.empty((2, first.shape[1]), dtype=np.int64)
     for start in range(first.shape[1]):
-        if _align(first, second, start, found, queue):
-            return found
+        if _align(first, second, start, alignment, queue):
+            return alignment
     return None
 
 

@@ -18,8 +18,8 @@ from orbitmc._util.arrays import (
     count_within,
     indices,
     lengths,
-    narrow_dtype,
     readonly,
+    short_repr,
     starts,
 )
 from orbitmc.errors import InputError
@@ -54,17 +54,19 @@ def unite(parent: Numbers, one: Index, other: Index) -> bool:
 
 
 @tier(of_all)
-def _connected(parent: Numbers, one: Numbers, other: Numbers) -> None:
-    for k in range(len(one)):
-        unite(parent, one[k], other[k])
+def _connect(parent: Numbers, first: Numbers, second: Numbers) -> None:
+    for k in range(len(first)):
+        unite(parent, first[k], second[k])
     for point in range(len(parent)):
         parent[point] = root_of(parent, point)
 
 
-def connected_components(degree: int, one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:
-    """The smallest point connected with each point, when `one[k]` is connected with `other[k]`."""
+def connected_components(
+    degree: int, first: NDArray[Any], second: NDArray[Any]
+) -> NDArray[np.int64]:
+    """The smallest point connected with each point, when `first[k]` and `second[k]` are."""
     parent = np.arange(degree)
-    _connected(parent, one.astype(np.int64), other.astype(np.int64))
+    _connect(parent, first.astype(np.int64), second.astype(np.int64))
     return parent
 
 
@@ -85,7 +87,7 @@ class PermutationGroup(NamedTuple):
     value_map: Bytes
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def maps_values(self) -> bool:
@@ -121,7 +123,7 @@ def permutation_group(
         chosen = [with_values(element, cardinality) for element in chosen]
     elif not all(element.maps_values for element in chosen):
         raise InputError("some generators map values and others do not: give the cardinality")
-    group = _joined(degree, chosen)
+    group = _join_elements(degree, chosen)
     check_number_of_values(group)
     return group
 
@@ -140,8 +142,8 @@ def group_from_arrays(
     moved, target = moved[order], target[order]
     _check_bijections(degree * number + moved, degree * number + target, degree)
     changed = moved != target
-    kept = np.bincount(number[changed], minlength=len(sizes))
-    parts = starts(kept[kept > 0]), indices(moved[changed]), indices(target[changed])
+    moves = np.bincount(number[changed], minlength=len(sizes))
+    parts = starts(moves[moves > 0]), indices(moved[changed]), indices(target[changed])
     return PermutationGroup(degree, *parts, indices([]), readonly(np.empty(0, dtype=np.uint8)))
 
 
@@ -174,7 +176,7 @@ def orbit_labels(group: PermutationGroup) -> NDArray[np.int64]:
 def orbits(group: PermutationGroup) -> tuple[Indices, ...]:
     """The orbits of the moved points, sorted, each sorted."""
     points = moved_points(group)
-    here, there = (np.searchsorted(points, found) for found in (group.point, group.image))
+    here, there = (np.searchsorted(points, side) for side in (group.point, group.image))
     labels = connected_components(len(points), here, there)
     order = np.argsort(labels, kind="stable")
     ends = np.flatnonzero(np.diff(labels[order])) + 1
@@ -227,7 +229,7 @@ def _generator(group: PermutationGroup, number: int) -> Permutation:
     )
 
 
-def _joined(degree: int, elements: Sequence[Permutation]) -> PermutationGroup:
+def _join_elements(degree: int, elements: Sequence[Permutation]) -> PermutationGroup:
     def together(arrays: list[Any], dtype: Any) -> Any:
         return readonly(np.concatenate([np.empty(0, dtype=dtype), *arrays]))
 

@@ -19,8 +19,8 @@ from orbitmc._util.arrays import (
     count_within,
     indices,
     lengths,
-    narrow_dtype,
     readonly,
+    short_repr,
     starts,
 )
 from orbitmc.errors import InputError
@@ -44,7 +44,7 @@ class Permutation:
     value_map: Bytes
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def maps_values(self) -> bool:
@@ -92,10 +92,12 @@ def from_images(
         return normalise(degree, moved, target)
     if len(value_maps) != len(moved):
         raise InputError(f"{len(moved)} points have {len(value_maps)} value maps")
-    maps = [_checked_map(value_maps[k]) for k in order]
-    begins = starts(np.array([len(one) for one in maps], dtype=np.int64))
+    maps = [_check_map(value_maps[k]) for k in order]
+    begins = starts(np.array([len(value_map) for value_map in maps], dtype=np.int64))
     _check_domains(moved, target, lengths(begins))
-    return normalise(degree, moved, target, begins, np.array([a for one in maps for a in one]))
+    return normalise(
+        degree, moved, target, begins, np.array([a for value_map in maps for a in value_map])
+    )
 
 
 def row_of(element: Permutation) -> Indices:
@@ -111,8 +113,8 @@ def with_values(element: Permutation, cardinality: ArrayLike) -> Permutation:
     sizes = sizes[element.point.astype(np.int64)]
     _check_domains(element.point, element.image, sizes)
     if not element.maps_values:
-        begins, kept = starts(sizes), count_within(sizes)
-        return normalise(element.degree, element.point, element.image, begins, kept)
+        begins, identity = starts(sizes), count_within(sizes)
+        return normalise(element.degree, element.point, element.image, begins, identity)
     if not np.array_equal(sizes, lengths(element.map_start)):
         raise InputError("a value map is longer or shorter than the number of values of its point")
     return element
@@ -120,8 +122,10 @@ def with_values(element: Permutation, cardinality: ArrayLike) -> Permutation:
 
 def changes_values(element: Permutation) -> bool:
     """Whether any value changes on its way."""
-    kept = count_within(lengths(element.map_start)) if element.maps_values else element.value_map
-    return not np.array_equal(element.value_map, kept)
+    identity = (
+        count_within(lengths(element.map_start)) if element.maps_values else element.value_map
+    )
+    return not np.array_equal(element.value_map, identity)
 
 
 def normalise(
@@ -140,18 +144,18 @@ def normalise(
     owner = np.repeat(np.arange(len(point)), sizes)
     changed |= np.bincount(owner, value_map != count_within(sizes), len(point)) > 0
     begins = starts(sizes[changed]) if changed.any() else indices([])
-    kept = _bytes(value_map[changed[owner]])
-    return Permutation(degree, indices(point[changed]), indices(image[changed]), begins, kept)
+    maps = _bytes(value_map[changed[owner]])
+    return Permutation(degree, indices(point[changed]), indices(image[changed]), begins, maps)
 
 
 def whole_numbers(points: ArrayLike, degree: int) -> NDArray[np.int64]:
     """Points as an array, if all of them are among the `degree` points there are."""
-    found = np.asarray(points)
-    if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
+    numbers = np.asarray(points)
+    if numbers.ndim != 1 or (numbers.size and not np.issubdtype(numbers.dtype, np.integer)):
         raise InputError(f"points must be a list of whole numbers, got {points!r}")
-    for point in found[(found < 0) | (found >= degree)]:
+    for point in numbers[(numbers < 0) | (numbers >= degree)]:
         raise InputError(f"there is no point {point} among {degree}, counted from 0")
-    return found.astype(np.int64)
+    return numbers.astype(np.int64)
 
 
 def check_bijection(points: NDArray[Any], images: NDArray[Any]) -> None:
@@ -164,11 +168,11 @@ def check_bijection(points: NDArray[Any], images: NDArray[Any]) -> None:
         raise InputError(f"not a bijection: no point goes to {missing[0]}, which moves away")
 
 
-def _checked_map(value_map: Sequence[int]) -> list[int]:
-    found = [int(value) for value in value_map]
-    if sorted(found) != list(range(len(found))) or not 0 < len(found) <= MOST_VALUES:
-        raise InputError(f"a value map lists each value from 0 on once, got {found}")
-    return found
+def _check_map(value_map: Sequence[int]) -> list[int]:
+    images = [int(value) for value in value_map]
+    if sorted(images) != list(range(len(images))) or not 0 < len(images) <= MOST_VALUES:
+        raise InputError(f"a value map lists each value from 0 on once, got {images}")
+    return images
 
 
 def _check_domains(points: NDArray[Any], images: NDArray[Any], sizes: NDArray[Any]) -> None:
@@ -231,7 +235,7 @@ def local_row(element: Permutation) -> NDArray[np.int64]:
 def cycles_of(row: NDArray[Any]) -> list[list[int]]:
     """The cycles of a permutation given by the images of all its points, without fixed points."""
     images, seen = row.tolist(), bytearray(len(row))
-    found = []
+    cycles = []
     for first in range(len(images)):
         cycle, point = [], first
         while not seen[point]:
@@ -239,5 +243,5 @@ def cycles_of(row: NDArray[Any]) -> list[list[int]]:
             cycle.append(point)
             point = images[point]
         if len(cycle) > 1:
-            found.append(cycle)
-    return found
+            cycles.append(cycle)
+    return cycles

@@ -33,13 +33,13 @@ class ProductReplacement(NamedTuple):
 def product_replacement_step(replacement: ProductReplacement, rng: Generator) -> None:
     """Make row 0 a new random element, in place."""
     slots = len(replacement.forward) - 1
-    one = integer(rng, slots)
-    other = integer(rng, slots - 1)
-    if other >= one:
-        other += 1
+    first = integer(rng, slots)
+    second = integer(rng, slots - 1)
+    if second >= first:
+        second += 1
     inverted = bernoulli(rng, 0.5)
-    multiply_row(replacement, one + 1, other + 1, inverted, bernoulli(rng, 0.5))
-    multiply_row(replacement, 0, one + 1, False, bernoulli(rng, 0.5))
+    multiply_row(replacement, first + 1, second + 1, inverted, bernoulli(rng, 0.5))
+    multiply_row(replacement, 0, first + 1, False, bernoulli(rng, 0.5))
 
 
 @shared
@@ -87,9 +87,9 @@ def product_replacement(
     rng = generator(seed, 0, 32)
     bag = _bag(rows, slots, rng)
     forward = np.concatenate([np.arange(size, dtype=np.uint32)[None, :], bag])
-    made = ProductReplacement(forward, np.argsort(forward, axis=1).astype(np.uint32))
-    burn_in(made, rng, max(FEWEST_STEPS, STEPS_PER_SLOT * slots) if burn is None else burn)
-    return made
+    replacement = ProductReplacement(forward, np.argsort(forward, axis=1).astype(np.uint32))
+    burn_in(replacement, rng, max(FEWEST_STEPS, STEPS_PER_SLOT * slots) if burn is None else burn)
+    return replacement
 
 
 def _bag(rows: Indices, slots: int, rng: Generator) -> Indices:

@@ -16,8 +16,12 @@ from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import BestState, BestStates
 from orbitmc.estimate.marginals import About
+from orbitmc.exact.map import Neighbourhoods, map_bytes, solve_map, upper_bound
+from orbitmc.exact.plan import predict
+from orbitmc.exact.problem import prepare
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, extremes
 from orbitmc.graph.model import Model
@@ -28,11 +32,14 @@ from orbitmc.inference.settings import (
     Options,
     Settings,
     accepts_settings,
+    describe_unused_settings,
     merge_options,
 )
+from orbitmc.mln import data
+from orbitmc.sampling.initialization import TopStates, cooled_states
 
 if TYPE_CHECKING:
-    from orbitmc.exact.plan import Plan
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.exact.problem import Problem
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.sampling.initialization import TopStates
@@ -145,8 +152,6 @@ def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) 
                 else _proven(firm.model, plan, k, reason)
             )
     except ContradictionError as error:
-        from orbitmc.graph.feasibility import explain_contradiction
-
         raise explain_contradiction(model, error) from None
     warnings = (*firm.remarks, *found.about.warnings)
     if len(found.states) < k and found.proven:
@@ -154,12 +159,10 @@ def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) 
     return replace(found, about=replace(found.about, seconds=watch.seconds, warnings=warnings))
 
 
-def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
+def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """How to eliminate, or None and why not."""
     if settings.method == "gibbs":
         return None, "gibbs was asked for"
-    from orbitmc.exact.map import needed_bytes
-    from orbitmc.exact.plan import predict
 
     forced = settings.method == "exact"
     try:
@@ -175,20 +178,17 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
             raise
         return None, str(error)
     affordable = forced or plan.seconds <= most_seconds(settings)
-    if needed_bytes(plan) <= settings.memory and affordable:
-        from orbitmc.inference.settings import describe_unused_settings
-
+    if map_bytes(plan) <= settings.memory and affordable:
         return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
     if forced:
         raise LimitError(
-            f"elimination by maxima would need {needed_bytes(plan) / 2**30:.3g} GiB, the limit is "
+            f"elimination by maxima would need {map_bytes(plan) / 2**30:.3g} GiB, the limit is "
             f"{settings.memory / 2**30:.3g} GiB"
         )
     return None, f"{describe_cost(plan)}, too much"
 
 
-def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Incumbent:
-    from orbitmc.exact.map import solve_map
+def _proven(model: Model, plan: EliminationPlan, k: int, reason: str) -> _Incumbent:
 
     states = solve_map(plan, k)
     ranked = sorted((-exact_log_weight(model.graph, state), state.tolist()) for state in states)
@@ -210,10 +210,6 @@ def _search(
     The best of each round is improved by exact steps, which hold some of its variables, unless it
     takes too long to prepare them.
     """
-    from orbitmc.exact.map import Neighbourhoods
-    from orbitmc.exact.problem import prepare
-    from orbitmc.sampling.initialization import TopStates, cooled_states
-
     graph = model.graph
     most = int(graph.cardinality.max(initial=1))
     if most > MOST_VALUES:
@@ -241,7 +237,7 @@ def _search(
                     if clock.is_over(rounds):
                         break
                     if steps is not None:
-                        champions.consider(_column(steps.improved(champions.states()[0])))
+                        champions.consider(_column(steps.improve(champions.states()[0])))
                     if progress is not None:
                         progress(clock.fraction(rounds), _in_words(champions, bound))
                 rounds += 1
@@ -319,8 +315,6 @@ def _sum_of_maxima(graph: FactorGraph) -> float:
 
 def _bound(problem: Problem, clock: _Clock) -> float:
     """A log-weight that no state exceeds; a looser one if a good one takes too long."""
-    from orbitmc.exact.map import upper_bound
-
     limit = BOUND_SHARE * clock.seconds if clock.rounds is None else math.inf
     found = upper_bound(problem, is_over=lambda: clock() > limit)
     return found if not math.isnan(found) else math.inf
@@ -346,14 +340,14 @@ def _to_best_states(found: _Incumbent, told: Callable[[Numbers], Mapping[str, st
 
 def _in_atoms(program: MarkovLogic, state: Numbers) -> dict[str, str]:
     """Which atoms are true."""
-    from orbitmc.mln.data.database import TRUE
-
     asked = program.asked
     known = asked.variable < 0
     holds = (
-        np.where(known, asked.status == TRUE, state[np.maximum(asked.variable, 0)] == asked.value)
+        np.where(
+            known, asked.status == data.TRUE, state[np.maximum(asked.variable, 0)] == asked.value
+        )
         if len(state)
-        else asked.status == TRUE
+        else asked.status == data.TRUE
     )
     words = ("false", "true")
     return {name: words[int(true)] for name, true in zip(asked.names, holds, strict=True)}

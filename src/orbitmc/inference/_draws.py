@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Bytes, Floats, lengths
 from orbitmc._util.interrupts import interruptible
 from orbitmc._util.text import format_bytes
-from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Draws
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED, EXACT, FEW, GOOD
+from orbitmc.exact.draws import independent_states, state_bytes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.log_weights import log_weights_of_parts
 from orbitmc.graph.model import Model
-from orbitmc.inference.plan import Decision, decide, describe_cost
-from orbitmc.inference.query import Target, View, all_targets, view_of
+from orbitmc.inference.answer import answer, exact_about, run_chains, summarise_run
+from orbitmc.inference.plan import Plan, describe_cost, plan_model
+from orbitmc.inference.query import Query, Target, View, all_targets
 from orbitmc.inference.settings import (
     Options,
     Settings,
@@ -32,8 +34,8 @@ from orbitmc.inference.settings import (
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
-    from orbitmc.exact.plan import Plan
     from orbitmc.graph.factor_graph import FactorGraph
+    from orbitmc.inference.cache import CachedElimination
     from orbitmc.inference.query import Program
     from orbitmc.sampling.run import RunObserver
 
@@ -71,16 +73,13 @@ def draws(
     _require_chains(chains)
     given = merge_options(settings, options)
     chosen = _settings(given, chains)
-    asked = view_of(model, evidence)
-    names = all_targets(asked)
-    try:
-        found = _draw(asked, names, chosen, chains, watchers)
-    except ContradictionError as error:
-        raise asked.explained(error) from None
-    if found.about.method != "exact":
-        return found
-    reason = f"{found.about.reason}{describe_unused_settings(given, 'samples')}"
-    return replace(found, about=replace(found.about, reason=reason))
+    drawn = answer(
+        Query(model, evidence, lambda view: DrawsQuestion(view, chosen, chains)), chosen, watchers
+    )
+    if drawn.about.method != "exact":
+        return drawn
+    reason = f"{drawn.about.reason}{describe_unused_settings(given, 'samples')}"
+    return replace(drawn, about=replace(drawn.about, reason=reason))
 
 
 def _require_chains(chains: int) -> None:
@@ -102,26 +101,81 @@ def _settings(settings: Settings, chains: int) -> Settings:
     return replace(counted, lanes=lanes, packs=packs, warm_up=warm_up)
 
 
-def _draw(
-    asked: View,
-    names: Sequence[Target],
-    settings: Settings,
-    chains: int,
-    watchers: Iterable[RunObserver],
-) -> Draws:
-    room = chains * (settings.samples or 0) * (len(names) * _dtype(names).itemsize + 8)
-    if room >= settings.memory:
-        raise LimitError(
-            f"{chains} chains of {settings.samples} draws of {len(names)} variables need "
-            f"{format_bytes(room)}, the limit is {format_bytes(settings.memory)}; draw fewer"
+class DrawsQuestion:
+    """States, so many in each of so many chains."""
+
+    can_resume = False
+    scopes = None
+
+    def __init__(self, view: View, settings: Settings, chains: int) -> None:
+        self.view, self.chains, self.samples = view, chains, settings.samples or 0
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        return all_targets(self.view)
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> None:
+        return None
+
+    def plan(self, settings: Settings) -> Plan:
+        room = self.chains * self.samples * (len(self.targets) * _dtype(self.targets).itemsize + 8)
+        if room >= settings.memory:
+            raise LimitError(
+                f"{self.chains} chains of {self.samples} draws of {len(self.targets)} variables "
+                f"need {format_bytes(room)}, the limit is {format_bytes(settings.memory)}; "
+                "draw fewer"
+            )
+        return plan_model(self.view.model, replace(settings, memory=settings.memory - room))
+
+    def from_elimination(self, plan: Plan) -> Draws:
+        elimination, settings, samples = plan.elimination, plan.settings, self.samples
+        assert elimination is not None
+        count = self.chains * samples
+        needed = elimination.bytes + state_bytes(elimination, count)
+        if needed > settings.memory:
+            raise LimitError(
+                f"{count} exact draws need {format_bytes(needed)}, the limit is "
+                f"{format_bytes(settings.memory)}; draw fewer"
+            )
+        states = independent_states(elimination, count, seed=settings.seed)
+        values = np.empty((self.chains, samples, len(self.targets)), dtype=_dtype(self.targets))
+        flat = values.reshape(count, len(self.targets))
+        for place, target in enumerate(self.targets):
+            known = target.known
+            flat[:, place] = target.meaning[states[target.variable]] if known is None else known
+        weights = _log_weights(plan.model.graph, states).reshape(self.chains, samples)
+        about = replace(
+            exact_about(plan),
+            reason=f"{describe_cost(elimination)}; draws are independent",
+            seed=settings.seed,
+            samples=samples,
+            chains=self.chains,
         )
-    decision = decide(asked.model, replace(settings, memory=settings.memory - room))
-    if decision.plan is not None:
-        found = _independent(names, decision, decision.plan, chains)
-    else:
-        found = _by_chains(asked, names, decision, chains, watchers)
-    about = replace(found.about, warnings=(*decision.remarks, *found.about.warnings))
-    return replace(found, about=about)
+        return _draws(self.targets, values, weights, EXACT, about)
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Draws:
+        longer = replace(plan.settings, samples=max(self.samples, LEAST_SAMPLES))
+        recorder = _StateRecorder(self.targets, plan, self.chains)
+        run, chosen = run_chains(
+            replace(plan, settings=longer), observers, self.view.ground, notes=recorder
+        )
+        recorded = min(run.recorded, self.samples)
+        recorder.end(run.recorded)
+        run.notes = None  # what a glimpse after an early end shows is not kept
+        marginals = summarise_run(run, plan, chosen)
+        early = () if recorded else ("interrupted in the warm-up: no state was drawn",)
+        said = (*early, *marginals.about.warnings) if recorded else early
+        about = replace(
+            marginals.about,
+            samples=recorded,
+            chains=self.chains,
+            warnings=(*plan.remarks, *said),
+        )
+        values, weights = recorder.values[:, :recorded], recorder.log_weight[:, :recorded]
+        verdict = _worst(marginals) if recorded else FEW
+        return _draws(self.targets, values, weights, verdict, about)
 
 
 def _dtype(names: Sequence[Target]) -> np.dtype[Any]:
@@ -129,71 +183,15 @@ def _dtype(names: Sequence[Target]) -> np.dtype[Any]:
     return np.dtype(np.uint8 if most <= 256 else np.uint32)
 
 
-def _independent(names: Sequence[Target], decision: Decision, plan: Plan, chains: int) -> Draws:
-    from orbitmc.exact.draws import independent_states, state_bytes
-
-    settings, begun = decision.settings, time.perf_counter()
-    samples = settings.samples or 0
-    needed = plan.bytes + state_bytes(plan, chains * samples)
-    if needed > settings.memory:
-        raise LimitError(
-            f"{chains * samples} exact draws need {format_bytes(needed)}, the limit is "
-            f"{format_bytes(settings.memory)}; draw fewer"
-        )
-    states = independent_states(plan, chains * samples, seed=settings.seed)
-    values = np.empty((chains, samples, len(names)), dtype=_dtype(names))
-    flat = values.reshape(chains * samples, len(names))
-    for place, one in enumerate(names):
-        flat[:, place] = one.known if one.known is not None else one.meaning[states[one.variable]]
-    weights = _log_weights(decision.model.graph, states).reshape(chains, samples)
-    about = About(
-        method="exact",
-        reason=f"{describe_cost(plan)}; draws are independent",
-        seconds=time.perf_counter() - begun,
-        seed=settings.seed,
-        samples=samples,
-        chains=chains,
-    )
-    return _draws(names, values, weights, EXACT, about)
-
-
-def _by_chains(
-    asked: View,
-    names: Sequence[Target],
-    decision: Decision,
-    chains: int,
-    watchers: Iterable[RunObserver],
-) -> Draws:
-    from orbitmc.inference.answer import run_chains, summarise_run
-
-    wanted = decision.settings.samples or 0
-    longer = replace(decision.settings, samples=max(wanted, LEAST_SAMPLES))
-    kept = _StateRecorder(names, decision, chains)
-    run, chosen = run_chains(replace(decision, settings=longer), watchers, asked.ground, notes=kept)
-    recorded = min(run.recorded, wanted)
-    kept.end(run.recorded)
-    run.notes = None  # what a glimpse after an early end shows is not kept
-    found = summarise_run(run, decision, chosen)
-    early = () if recorded else ("interrupted in the warm-up: no state was drawn",)
-    about = replace(
-        found.about,
-        samples=recorded,
-        chains=chains,
-        warnings=(*early, *found.about.warnings) if recorded else early,
-    )
-    values, weights = kept.values[:, :recorded], kept.log_weight[:, :recorded]
-    return _draws(names, values, weights, _worst(found) if recorded else FEW, about)
-
-
 class _StateRecorder:
     """Notes that keep every state of the chains that were asked for."""
 
     needed = slice(None)  # the log-weight of a state depends on all variables
 
-    def __init__(self, names: Sequence[Target], decision: Decision, chains: int) -> None:
-        samples = decision.settings.samples or 0
-        self.lanes, self.chains = decision.settings.lane_count, chains
-        self.graph = decision.model.graph
+    def __init__(self, names: Sequence[Target], plan: Plan, chains: int) -> None:
+        samples = plan.settings.samples or 0
+        self.lanes, self.chains = plan.settings.lane_count, chains
+        self.graph = plan.model.graph
         self.values = np.zeros((chains, samples, len(names)), dtype=_dtype(names))
         self.log_weight = np.zeros((chains, samples))
         self.meaning = _meanings(names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
@@ -13,25 +12,26 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
+from orbitmc.estimate.features import column_means, worst_verdict
 from orbitmc.estimate.marginals import About
+from orbitmc.estimate.statistics import LEVEL, standard_errors
 from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference._joint import JointFeature, in_names
+from orbitmc.inference.answer import answer, exact_about, require_possible
 from orbitmc.inference.feature_sampling import (
     FeatureEstimate,
-    exact_about,
-    explain_contradictions,
-    require_no_checkpoint,
-    require_possible,
+    choose_averaged_variable,
     sample_feature,
     variables_of,
 )
-from orbitmc.inference.plan import Decision, decide
-from orbitmc.inference.query import Target, View, all_targets, view_of
+from orbitmc.inference.plan import Plan, plan_model
+from orbitmc.inference.query import Query, Target, View, all_targets
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
+    from orbitmc.inference.cache import CachedElimination
     from orbitmc.inference.query import Program
     from orbitmc.sampling.run import RunObserver
 
@@ -60,20 +60,12 @@ def information(
     >>> [(name, round(float(one), 4)) for name, one in found.items()]
     [('sprinkler', 0.3222), ('season', 0.246)]
     """
-    chosen = merge_options(settings, options)
-    require_no_checkpoint(chosen)
-    plain = view_of(model)
-    wanted = plain.find(target)
-    others = _candidates(plain, wanted, candidates, evidence)
-    scopes = [variables_of([wanted, other]) for other in others]
-    row = plain.quick_row(evidence, chosen, scopes)
-    if row is not None:
-        return _exact(wanted, others, scopes, row.tables(scopes), row.about)
-    asked = view_of(model, evidence)
-    named = [asked.find(one.name) for one in (wanted, *others)]
-    return explain_contradictions(
-        asked, lambda: _solve(asked, named[0], named[1:], chosen, watchers)
-    )
+
+    def bind(view: View) -> InformationQuestion:
+        wanted = view.find(target)
+        return InformationQuestion(view, wanted, _candidates(view, wanted, candidates, evidence))
+
+    return answer(Query(model, evidence, bind), merge_options(settings, options), watchers)
 
 
 def _candidates(
@@ -88,40 +80,54 @@ def _candidates(
     return list(asked.named(listed))
 
 
-def _solve(
-    asked: View,
-    target: Target,
-    others: Sequence[Target],
-    settings: Settings,
-    watchers: Iterable[RunObserver],
-) -> Estimates:
-    begun = time.perf_counter()
-    if not others:
-        decision = decide(asked.model, settings)
-        require_possible(decision)
+class InformationQuestion:
+    """What each candidate tells about a target."""
+
+    can_resume = False
+
+    def __init__(self, view: View, target: Target, candidates: Sequence[Target]) -> None:
+        self.view, self.target, self.candidates = view, target, candidates
+        self.scopes = [variables_of([target, candidate]) for candidate in candidates]
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> Estimates:
+        return self._exact(row.tables(self.scopes), row.about)
+
+    def plan(self, settings: Settings) -> Plan:
+        return plan_model(self.view.model, settings, lambda graph: tie_scopes(graph, self.scopes))
+
+    def from_elimination(self, plan: Plan) -> Estimates:
+        assert plan.elimination is not None
+        if not self.candidates:
+            return self._nothing_left(plan)
+        return self._exact(joints(plan.elimination, self.scopes), exact_about(plan))
+
+    def _exact(self, tables: Sequence[Floats], about: About) -> Estimates:
+        """The answer from tables of the target and each candidate."""
+        estimates = {
+            other.name: certain(_information(in_names(table, scope, [self.target, other])), about)
+            for other, scope, table in zip(self.candidates, self.scopes, tables, strict=True)
+        }
+        return Estimates(_sort_by_information(estimates), about)
+
+    def _nothing_left(self, plan: Plan) -> Estimates:
+        require_possible(plan)
         reason = "no other variable is left that could be observed"
-        return Estimates({}, About("exact", reason, warnings=decision.remarks))
-    scopes = [variables_of([target, other]) for other in others]
-    decision = decide(asked.model, settings, lambda graph: tie_scopes(graph, scopes))
-    if decision.plan is None:
-        return _sample_pairs(asked, target, others, decision, watchers)
-    tables = joints(decision.plan, scopes)
-    return _exact(target, others, scopes, tables, exact_about(decision, begun))
+        return Estimates({}, About("exact", reason, warnings=plan.remarks))
 
-
-def _exact(
-    target: Target,
-    others: Sequence[Target],
-    scopes: Sequence[tuple[int, ...]],
-    tables: Sequence[Floats],
-    about: About,
-) -> Estimates:
-    """The answer from tables of the target and each other one."""
-    found = {
-        other.name: certain(_information(in_names(table, scope, [target, other])), about)
-        for other, scope, table in zip(others, scopes, tables, strict=True)
-    }
-    return Estimates(_sort_by_information(found), about)
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Estimates:
+        if not self.candidates:
+            return self._nothing_left(plan)
+        averaged = choose_averaged_variable(plan.model.graph, variables_of([self.target]))
+        feature = PairsFeature(self.target, self.candidates, plan.model, averaged)
+        noted = sample_feature(self.view, plan, feature, observers)
+        estimates, first = {}, 0
+        for pair, other in zip(feature.pairs, self.candidates, strict=True):
+            rows = slice(first, first + pair.rows)
+            estimates[other.name] = _jackknife(noted, pair, rows, feature)
+            first += pair.rows
+        return Estimates(_sort_by_information(estimates), noted.about)
 
 
 def _information(table: Floats) -> float:
@@ -155,28 +161,8 @@ class PairsFeature:
         return np.concatenate([pair.sums(states[rows], chances) for pair, rows in pairs])
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         return standard_errors(means)
-
-
-def _sample_pairs(
-    asked: View,
-    target: Target,
-    others: Sequence[Target],
-    decision: Decision,
-    watchers: Iterable[RunObserver],
-) -> Estimates:
-    from orbitmc.inference.feature_sampling import choose_averaged_variable
-
-    averaged = choose_averaged_variable(decision.model.graph, variables_of([target]))
-    feature = PairsFeature(target, others, decision.model, averaged)
-    noted = sample_feature(asked, decision, feature, watchers)
-    found, first = {}, 0
-    for pair, other in zip(feature.pairs, others, strict=True):
-        found[other.name] = _jackknife(noted, pair, slice(first, first + pair.rows), feature)
-        first += pair.rows
-    return Estimates(_sort_by_information(found), noted.about)
 
 
 def _jackknife(
@@ -184,9 +170,6 @@ def _jackknife(
 ) -> Estimate:
     """The jackknife over columns: it takes off what noise alone would add, and gives an error."""
     from scipy.special import stdtrit
-
-    from orbitmc.estimate.features import column_means, worst_verdict
-    from orbitmc.estimate.statistics import LEVEL
 
     own = [sums[:, rows] for sums in noted.sums]
     seen = noted.over(own)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,23 +14,25 @@ from orbitmc._util.arrays import Bytes, Floats, Numbers
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Joint
+from orbitmc.estimate.features import worst_verdict
 from orbitmc.estimate.marginals import About
+from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import EXACT
 from orbitmc.exact.joints import MOST_ENTRIES, joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
+from orbitmc.inference.answer import answer, exact_about
 from orbitmc.inference.feature_sampling import (
-    exact_about,
-    explain_contradictions,
-    require_no_checkpoint,
+    choose_averaged_variable,
     sample_feature,
     variables_of,
 )
-from orbitmc.inference.plan import Decision, decide
-from orbitmc.inference.query import NO_VARIABLE, Target, View, view_of
+from orbitmc.inference.plan import Plan, plan_model
+from orbitmc.inference.query import NO_VARIABLE, Query, Target, View
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
+    from orbitmc.inference.cache import CachedElimination
     from orbitmc.inference.query import Program
     from orbitmc.sampling.run import RunObserver
 
@@ -59,19 +60,9 @@ def joint(
     >>> found.probability.round(4).tolist()
     [[0.0156, 0.2132, 0.1947], [0.4497, 0.079, 0.0478]]
     """
-    chosen = merge_options(settings, options)
-    require_no_checkpoint(chosen)
-    plain, listed = view_of(model), _as_names(names)
-    named = plain.named(listed)
-    _require_few(named)
-    scope = variables_of(named)
-    row = plain.quick_row(evidence, chosen, [scope])
-    if row is not None:
-        return _exact(named, scope, row.tables([scope])[0], row.about)
-    asked = view_of(model, evidence)
-    return explain_contradictions(
-        asked, lambda: _solve(asked, asked.named(listed), chosen, watchers)
-    )
+    listed = _as_names(names)
+    query = Query(model, evidence, lambda view: JointQuestion(view, view.named(listed)))
+    return answer(query, merge_options(settings, options), watchers)
 
 
 def _as_names(names: Sequence[str]) -> list[str]:
@@ -90,15 +81,46 @@ def _require_few(named: Sequence[Target]) -> None:
         )
 
 
-def _solve(
-    asked: View, named: Sequence[Target], settings: Settings, watchers: Iterable[RunObserver]
-) -> Joint:
-    begun, scope = time.perf_counter(), variables_of(named)
-    decision = decide(asked.model, settings, lambda graph: tie_scopes(graph, [scope]))
-    if decision.plan is None:
-        return _sample_joint(asked, named, decision, watchers)
-    table = joints(decision.plan, [scope])[0]
-    return _exact(named, scope, table, exact_about(decision, begun))
+class JointQuestion:
+    """The joint values of some names."""
+
+    can_resume = False
+
+    def __init__(self, view: View, named: Sequence[Target]) -> None:
+        _require_few(named)
+        self.view, self.named, self.scope = view, named, variables_of(named)
+        self.scopes = (self.scope,)
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> Joint:
+        return _exact(self.named, self.scope, row.tables(self.scopes)[0], row.about)
+
+    def plan(self, settings: Settings) -> Plan:
+        return plan_model(self.view.model, settings, lambda graph: tie_scopes(graph, self.scopes))
+
+    def from_elimination(self, plan: Plan) -> Joint:
+        assert plan.elimination is not None
+        table = joints(plan.elimination, self.scopes)[0]
+        return _exact(self.named, self.scope, table, exact_about(plan))
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Joint:
+        graph = plan.model.graph
+        averaged = choose_averaged_variable(graph, self.scope)
+        feature = JointFeature(self.named, graph.cardinality.tolist(), averaged)
+        noted = sample_feature(self.view, plan, feature, observers)
+        estimates = noted.features()
+        columns: list[NDArray[Any]] = [
+            estimates.probability,
+            estimates.standard_error,
+            estimates.low,
+            estimates.high,
+            estimates.rare,
+        ]
+        verdict = worst_verdict(estimates.verdict(), noted.verdicts)
+        shape = [len(target.values) for target in self.named]
+        tables = [column.reshape(shape) for column in columns]
+        return _joint(self.named, tables, verdict, noted.about)
 
 
 def _exact(named: Sequence[Target], scope: Sequence[int], table: Floats, about: About) -> Joint:
@@ -157,32 +179,8 @@ class JointFeature:
         return cells
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         return standard_errors(means)
-
-
-def _sample_joint(
-    asked: View, named: Sequence[Target], decision: Decision, watchers: Iterable[RunObserver]
-) -> Joint:
-    from orbitmc.estimate.features import worst_verdict
-    from orbitmc.inference.feature_sampling import choose_averaged_variable
-
-    graph = decision.model.graph
-    averaged = choose_averaged_variable(graph, variables_of(named))
-    feature = JointFeature(named, graph.cardinality.tolist(), averaged)
-    noted = sample_feature(asked, decision, feature, watchers)
-    found = noted.features()
-    columns: list[NDArray[Any]] = [
-        found.probability,
-        found.standard_error,
-        found.low,
-        found.high,
-        found.rare,
-    ]
-    verdict = worst_verdict(found.verdict(), noted.verdicts)
-    shape = [len(one.values) for one in named]
-    return _joint(named, [own.reshape(shape) for own in columns], verdict, noted.about)
 
 
 def _joint(

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from orbitmc._numba.compile_log import spent_before, time_limit, working_time
+from orbitmc._numba.compile_log import time_limit, working_time
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
 from orbitmc.estimate.marginals import About
+from orbitmc.exact.contraction import eliminate_cheap_variables
+from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
-from orbitmc.inference.feature_sampling import explain_contradictions, require_no_checkpoint
-from orbitmc.inference.plan import exact_plan
-from orbitmc.inference.query import View, view_of
+from orbitmc.inference.answer import answer, exact_about
+from orbitmc.inference.plan import Plan, asked_at, plan_elimination, require_memory, sampling_bytes
+from orbitmc.inference.query import Query, Scope, View
 from orbitmc.inference.settings import (
     DEFAULT_SECONDS,
     Options,
@@ -27,11 +30,15 @@ from orbitmc.inference.settings import (
     accepts_settings,
     merge_options,
 )
+from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
+from orbitmc.sampling.budget import available_cores
+from orbitmc.sampling.pack import check_lanes, start_values
 from orbitmc.sampling.schedule import Schedule
 
 if TYPE_CHECKING:
-    from orbitmc.exact.plan import Plan
+    from orbitmc.inference.cache import CachedElimination
     from orbitmc.inference.query import Program
+    from orbitmc.sampling.run import RunObserver
 
 
 METHODS = ("auto", "exact", "gibbs")
@@ -65,32 +72,54 @@ def log_z(
     -0.668923, exact
     """
     chosen = merge_options(settings, options)
-    require_no_checkpoint(chosen)
     if chosen.method not in METHODS:
         raise InputError(f"log Z is found by {', '.join(METHODS)}, not by {chosen.method!r}")
-    row = view_of(model).quick_row(evidence, chosen)
-    if row is not None:
+    return answer(Query(model, evidence, LogZQuestion), chosen)
+
+
+class LogZQuestion:
+    """The logarithm of the sum of all weights."""
+
+    can_resume = False
+    scopes: Sequence[Scope] = ()
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> Estimate:
         return certain(row.log_z, row.about)
-    asked = view_of(model, evidence)
-    return explain_contradictions(asked, lambda: _solve(asked, chosen))
 
+    def plan(self, settings: Settings) -> Plan:
+        """Eliminate, or cool chains; no other kernel is considered."""
+        settings.require_use()
+        firm = harden(self.view.model)
+        elimination, reason = None, "gibbs was asked for"
+        if settings.method != "gibbs":
+            elimination, reason = plan_elimination(firm.model.graph, settings)
+        return Plan(
+            firm.model,
+            settings,
+            reason,
+            elimination,
+            remarks=firm.remarks,
+            begun=asked_at(settings),
+        )
 
-def _solve(asked: View, settings: Settings) -> Estimate:
-    begun = working_time() - (0.0 if settings.seconds is None else spent_before())
-    settings.require_use()
-    firm = harden(asked.model)
-    plan, reason = None, "gibbs was asked for"
-    if settings.method != "gibbs":
-        plan, reason = exact_plan(firm.model.graph, settings)
-    about = About("exact", reason, warnings=firm.remarks)
-    graph = firm.model.graph
-    if plan is not None:
-        found = _exact(graph, plan, about)
-    else:
-        with time_limit(begun + latest(_seconds(settings)) - working_time()):
-            found = _sample_log_z(graph, settings, about)
-    seconds = working_time() - begun
-    return replace(found, about=replace(found.about, seconds=seconds))
+    def from_elimination(self, plan: Plan) -> Estimate:
+        assert plan.elimination is not None
+        memory = plan.elimination.bytes
+        log_z = eliminate(plan.model.graph, memory=memory, plan=plan.elimination, wanted=[]).log_z
+        if not math.isfinite(log_z):
+            raise LimitError("log Z is beyond the largest double")
+        return certain(log_z, exact_about(plan))
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Estimate:
+        with time_limit(plan.begun + latest(_seconds(plan.settings)) - working_time()):
+            estimate = _sample_log_z(plan.model.graph, plan.settings, exact_about(plan))
+        seconds = working_time() - plan.begun
+        return replace(estimate, about=replace(estimate.about, seconds=seconds))
 
 
 def latest(seconds: float) -> float:
@@ -98,21 +127,7 @@ def latest(seconds: float) -> float:
     return LATEST * seconds + MORE
 
 
-def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:
-    from orbitmc.exact.contraction import marginals
-
-    found = marginals(graph, memory=plan.bytes, plan=plan, wanted=[]).log_z
-    if not math.isfinite(found):
-        raise LimitError("log Z is beyond the largest double")
-    return certain(found, about)
-
-
 def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
-    from orbitmc.exact.contraction import eliminate_cheap_variables
-    from orbitmc.inference.plan import require_memory, sampling_bytes
-    from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
-    from orbitmc.sampling.budget import available_cores
-    from orbitmc.sampling.pack import check_lanes, start_values
 
     seconds = min(_seconds(settings), 1e6)
     soon = graph.variables <= VARIABLES_PER_SECOND * seconds

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
+from orbitmc import inference
 from orbitmc._util.interrupts import interruptible
 from orbitmc.estimate.marginals import Marginals, Provenance
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.inference.answer import answered, kept
-from orbitmc.inference.plan import decide, plan_for_kernel
-from orbitmc.inference.query import Names, Program, require_plain, require_program, resolve_query
+from orbitmc.inference.answer import (
+    answer,
+    answer_plan,
+    eliminate_marginals,
+    finish_marginals,
+    run_chains,
+    summarise_run,
+)
+from orbitmc.inference.plan import Plan, plan_for_kernel, plan_model
+from orbitmc.inference.query import (
+    Names,
+    Program,
+    Query,
+    Scope,
+    View,
+    require_plain,
+    require_program,
+    resolve_query,
+    view_of,
+)
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
+    from orbitmc.inference.cache import CachedElimination
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.sampling.run import RunObserver
 
@@ -54,27 +73,84 @@ def marginals(
     >>> sampled.about.samples, sampled.about.chains
     (100, 256)
     """
-    if not isinstance(model, Model):
+    chosen = merge_options(settings, options)
+    return answer(marginals_query(model, evidence, query, kernel, chosen), chosen, watchers)
+
+
+def marginals_query(
+    model: Model | Program,
+    evidence: Evidence | None,
+    names: Names | None,
+    kernel: Kernel | None = None,
+    settings: Settings | None = None,
+    *,
+    command: str = "",
+) -> Query[Marginals]:
+    """Ask for marginals; `settings` and what was typed as a `command` are told with the answer."""
+    if isinstance(model, Model):
+        listed = resolve_query(names, model)
+    else:
         require_program(model)
         require_plain(evidence, kernel)
-        return model.marginals(settings, query=query, watchers=watchers, **options)
-    chosen = merge_options(settings, options)
-    names = resolve_query(query, model)
-    if kernel is None and (quick := _cached_answer(model, evidence, chosen, names)):
-        return replace(quick, asked=Provenance(model, evidence, vars(chosen)))
-    seen = model.given(evidence)
-    with kept(chosen) as keep:
-        decision = decide(seen, chosen) if kernel is None else plan_for_kernel(seen, kernel, chosen)
-        found = answered(replace(decision, query=names), watchers, keep)
-        return replace(found, asked=Provenance(model, evidence, vars(chosen)))
+        model, listed = model.asking(names), None
+        if model.conjunctions:
+            return inference.conjunctions_query(model)
+    asked = Provenance(
+        model if isinstance(model, Model) else model.model,
+        evidence,
+        {} if settings is None else vars(settings),
+        command,
+        None if isinstance(model, Model) else model.in_atoms,
+    )
+    return Query(model, evidence, lambda view: MarginalsQuestion(view, listed, kernel, asked))
 
 
-def _cached_answer(
-    model: Model, evidence: Evidence | None, settings: Settings, names: tuple[str, ...] | None
-) -> Marginals | None:
-    """An exact answer, where preparing one would take longer than giving it."""
-    if settings.method not in ("auto", "exact"):
-        return None
-    from orbitmc.inference.cache import answer_from_cache
+def execute_plan(plan: Plan, observers: Iterable[RunObserver] = ()) -> Marginals:
+    """Marginals of a model, as planned."""
+    asked = Provenance(plan.model, None, vars(plan.settings))
+    question = MarginalsQuestion(view_of(plan.model), plan.query, plan.kernel, asked)
+    return answer_plan(question, plan, observers)
 
-    return answer_from_cache(model, evidence, settings, names)
+
+@dataclass(frozen=True)
+class MarginalsQuestion:
+    """How probable each value of some names is; of all names, if none are given."""
+
+    view: View
+    names: tuple[str, ...] | None
+    kernel: Kernel | None
+    asked: Provenance
+    can_resume: bool = True
+
+    @property
+    def scopes(self) -> Sequence[Scope] | None:
+        """No joint tables are needed; a kernel that is given is not passed over."""
+        return () if self.kernel is None else None
+
+    @property
+    def wanted(self) -> tuple[str, ...] | None:
+        """The variables that the names need; None if all."""
+        return self.names if self.view.program is None else self.view.program.variables
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> Marginals | None:
+        marginals = row.marginals(self.wanted)
+        return None if marginals is None else self._render(marginals)
+
+    def plan(self, settings: Settings) -> Plan:
+        model, kernel = self.view.model, self.kernel
+        if kernel is not None:
+            return replace(plan_for_kernel(model, kernel, settings), query=self.names)
+        plan = plan_model(model, settings)
+        return replace(plan, query=self.names if plan.elimination is None else self.wanted)
+
+    def from_elimination(self, plan: Plan) -> Marginals:
+        return self._render(finish_marginals(eliminate_marginals(plan), plan))
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Marginals:
+        run, chosen = run_chains(plan, observers, self.view.ground)
+        return self._render(finish_marginals(summarise_run(run, plan, chosen), plan))
+
+    def _render(self, marginals: Marginals) -> Marginals:
+        return replace(self.view.render(marginals), asked=self.asked)

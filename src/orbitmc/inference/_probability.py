@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -15,6 +14,7 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
+from orbitmc.estimate.features import sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import (
     About,
     Columns,
@@ -23,10 +23,12 @@ from orbitmc.estimate.marginals import (
     concatenate_columns,
     no_parts,
 )
+from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
+from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.graph.transforms import extend
+from orbitmc.inference.answer import answer, exact_about, require_possible
 from orbitmc.inference.events import (
     Constant,
     Event,
@@ -37,24 +39,23 @@ from orbitmc.inference.events import (
     map_targets,
     masks_of,
     names_in,
+    read_event,
     read_formula,
     truth,
 )
 from orbitmc.inference.feature_sampling import (
-    exact_about,
-    explain_contradictions,
-    require_no_checkpoint,
-    require_possible,
+    choose_averaged_variable,
     sample_feature,
     variables_of,
 )
-from orbitmc.inference.plan import Decision, decide
-from orbitmc.inference.query import Target, View, atom_targets, reindex, restrict, view_of
+from orbitmc.inference.plan import Plan, plan_model
+from orbitmc.inference.query import Query, Target, View, atom_targets, reindex, restrict
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 from orbitmc.mln.grounding.atoms import constant_text
 from orbitmc.mln.grounding.queries import Pattern
 
 if TYPE_CHECKING:
+    from orbitmc.inference.cache import CachedElimination
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.inference.query import Program
     from orbitmc.sampling.run import RunObserver
@@ -89,101 +90,125 @@ def probability(
     >>> print(om.probability(model, "rain != 'none' or sprinkler == 'on'", given="grass == 'wet'"))
     0.984422, exact
     """
-    chosen = merge_options(settings, options)
-    require_no_checkpoint(chosen)
-    found = _from_cache(view_of(model), event, given, evidence, chosen)
-    if found is not None:
-        return found
-    asked = view_of(model, evidence)
-    wanted, when = _read_events(event, given, asked)
-    return explain_contradictions(asked, lambda: _solve(asked, wanted, when, chosen, watchers))
+    query = Query(
+        model, evidence, lambda view: EventQuestion(view, *_read_events(event, given, view))
+    )
+    return answer(query, merge_options(settings, options), watchers)
 
 
-def _read_events(event: str, given: str | None, asked: View) -> tuple[Event, Event]:
+def _read_events(event: str, given: str | None, view: View) -> tuple[Event, Event]:
     return (
-        _read(event, asked, "event"),
-        CERTAIN if given is None else _read(given, asked, "given"),
+        _read(event, view, "event"),
+        CERTAIN if given is None else _read(given, view, "given"),
     )
 
 
-def _from_cache(
-    plain: View, event: str, given: str | None, evidence: Evidence | None, settings: Settings
-) -> Estimate | None:
-    """An exact answer from the joint table of all names, if that is small; None elsewhere."""
-    wanted, when = _read_events(event, given, plain)
-    scope = variables_of((*names_in(wanted), *names_in(when)))
-    shape = [int(plain.model.graph.cardinality[variable]) for variable in scope]
-    if math.prod(shape) > FEW_ENTRIES:
-        return None
-    row = plain.quick_row(evidence, settings, [scope])
-    if row is None:
-        return None
-    table = row.tables([scope])[0]
-    places = dict(zip(scope, np.indices(shape), strict=True))
-    holds = np.where(truth(when, lambda one: one.meaning[places[one.variable]]), table, 0.0)
-    both = np.where(truth(wanted, lambda one: one.meaning[places[one.variable]]), holds, 0.0)
-    if holds.sum() < RARE:
-        return None
-    return certain(min(1.0, float(both.sum() / holds.sum())), row.about)
+def _read(text: str, view: View, source: str) -> Event:
+    if view.program is not None:
+        return read_formula(text, view.program, source)
+    return read_event(text, view, source)
 
 
-def _read(text: str, asked: View, source: str) -> Event:
-    if asked.program is not None:
-        from orbitmc.inference.events import read_formula
+class EventQuestion:
+    """Whether an event holds, given another one.
 
-        return read_formula(text, asked.program, source)
-    from orbitmc.inference.events import read_event
+    What is given becomes evidence where it says of each name alone which values it may have.
+    """
 
-    return read_event(text, asked, source)
+    can_resume = False
 
+    def __init__(self, view: View, event: Event, given: Event) -> None:
+        self.view, self.event, self.given = view, event, given
+        self.scope = variables_of((*names_in(event), *names_in(given)))
+        shape = [int(view.model.graph.cardinality[variable]) for variable in self.scope]
+        self.scopes = [self.scope] if math.prod(shape) <= FEW_ENTRIES else None
 
-def _solve(
-    asked: View, event: Event, given: Event, settings: Settings, watchers: Iterable[RunObserver]
-) -> Estimate:
-    """Turn what is given into evidence where it is that; then event and condition remain."""
-    if given == Constant(False):
-        raise ContradictionError("what is given is impossible")
-    masks = masks_of(given)
-    if masks is not None:
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> Estimate | None:
+        """The answer from the joint table of all names; None if what is given is too rare."""
+        table = row.tables([self.scope])[0]
+        places = dict(zip(self.scope, np.indices(table.shape), strict=True))
+
+        def values(name: Target) -> Any:
+            return name.meaning[places[name.variable]]
+
+        holds = np.where(truth(self.given, values), table, 0.0)
+        both = np.where(truth(self.event, values), holds, 0.0)
+        if holds.sum() < RARE:
+            return None
+        return certain(min(1.0, float(both.sum() / holds.sum())), row.about)
+
+    def plan(self, settings: Settings) -> Plan:
+        self._condition()
+        self.encoder = EventEncoder(self.view.model.graph.variables)
+        self.signal = None if isinstance(self.event, Constant) else self.encoder.signal(self.event)
+        if self.given != CERTAIN:
+            self.encoder.require(self.given)
+        return plan_model(self.view.model, settings, self.encoder.extend)
+
+    def _condition(self) -> None:
+        """Make evidence of what is given, where it is that."""
+        if self.given == Constant(False):
+            raise ContradictionError("what is given is impossible")
+        masks = masks_of(self.given)
+        if masks is None:
+            return
         if not all(mask.any() for mask in masks.values()):
             raise ContradictionError("what is given is impossible")
-        seen = restrict(asked, masks)
-        event = map_targets(event, lambda one: reindex(one, asked.model, seen.model))
-        asked, given = seen, CERTAIN
-    return _answer_event(asked, event, given, settings, watchers)
+        before, self.view = self.view, restrict(self.view, masks)
+        self.event = map_targets(
+            self.event, lambda name: reindex(name, before.model, self.view.model)
+        )
+        self.given = CERTAIN
+
+    def from_elimination(self, plan: Plan) -> Estimate:
+        if self.signal is None:
+            eliminate_signals(plan, self.encoder, [])  # refuses what is impossible
+            return certain(float(_holds(self.event)), exact_about(plan))
+        chance = eliminate_signals(plan, self.encoder, [self.signal])[0]
+        return certain(float(chance), exact_about(plan))
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Estimate:
+        if isinstance(self.event, Constant) and self.given == CERTAIN:
+            require_possible(plan)
+            about = About("exact", "evidence decides the event", warnings=plan.remarks)
+            return certain(float(self.event.holds), about)
+        scope = variables_of((*names_in(self.event), *names_in(self.given)))
+        averaged = choose_averaged_variable(plan.model.graph, scope)
+        feature = EventFeature(self.event, self.given, averaged)
+        noted = sample_feature(self.view, plan, feature, observers)
+        if feature.rows == 2 and not any(sums[:, 1].any() for sums in noted.sums):
+            raise LimitError(
+                f"what is given was true in none of {noted.recorded} samples of each chain: "
+                "nothing is known of the event then; sample longer, or ask for method exact"
+            )
+        estimates = noted.features() if feature.rows == 1 else noted.ratio()
+        return Estimate(
+            value=float(estimates.probability[0]),
+            standard_error=float(estimates.standard_error[0]),
+            low=float(estimates.low[0]),
+            high=float(estimates.high[0]),
+            verdict=worst_verdict(estimates.verdict(), noted.verdicts),
+            about=noted.about,
+        )
 
 
-def _answer_event(
-    asked: View, event: Event, given: Event, settings: Settings, watchers: Iterable[RunObserver]
-) -> Estimate:
-    begun, wires = time.perf_counter(), EventEncoder(asked.model.graph.variables)
-    signal = None if isinstance(event, Constant) else wires.signal(event)
-    if given != CERTAIN:
-        wires.require(given)
-    decision = decide(
-        asked.model, settings, lambda graph: extend(graph, wires.factors, wires.sizes)
-    )
-    if decision.plan is None:
-        if isinstance(event, Constant) and given == CERTAIN:
-            require_possible(decision)
-            said = About("exact", "evidence decides the event", warnings=decision.remarks)
-            return certain(event.holds, said)
-        return _sample_event(asked, event, given, decision, watchers)
-    chance = _eliminate(decision, wires, signal)
-    if isinstance(event, Constant):
-        chance = float(event.holds)
-    return certain(chance, exact_about(decision, begun))
+def _holds(event: Event) -> bool:
+    assert isinstance(event, Constant)
+    return event.holds
 
 
-def _eliminate(decision: Decision, wires: EventEncoder, signal: Indicator | None) -> float:
-    """How probable a signal is; without one, whether any state is possible."""
-    from orbitmc.exact.contraction import marginals
-
-    graph = extend(decision.model.graph, wires.factors, wires.sizes)
-    wanted = [] if signal is None else [signal.variable]
-    memory, plan = decision.settings.memory, decision.plan
-    found = marginals(graph, memory=memory, plan=plan, wanted=wanted).marginals
-    return 1.0 if signal is None else min(1.0, float(found[0][signal.yes].sum()))
+def eliminate_signals(
+    plan: Plan, encoder: EventEncoder, signals: Sequence[Indicator]
+) -> list[float]:
+    """How probable each signal is; without any, refuse a model that has no possible state."""
+    graph, wanted = encoder.extend(plan.model.graph), [signal.variable for signal in signals]
+    tables = eliminate(
+        graph, memory=plan.settings.memory, plan=plan.elimination, wanted=wanted
+    ).marginals
+    pairs = zip(tables, signals, strict=True)
+    return [min(1.0, float(table[signal.yes].sum())) for table, signal in pairs]
 
 
 class EventFeature:
@@ -198,7 +223,6 @@ class EventFeature:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        from orbitmc.estimate.features import sums_by_column
 
         found = np.zeros((self.rows, states.shape[1]))
         for value, weight in enumerate([1.0] if chances is None else chances):
@@ -214,7 +238,6 @@ class EventFeature:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         if self.rows == 1:
             return standard_errors(means)
@@ -222,32 +245,6 @@ class EventFeature:
         left = means[:1] - both / max(given, np.finfo(float).tiny) * means[1:]
         found: Floats = standard_errors(left) / max(given, np.finfo(float).tiny)
         return found
-
-
-def _sample_event(
-    asked: View, event: Event, given: Event, decision: Decision, watchers: Iterable[RunObserver]
-) -> Estimate:
-    from orbitmc.estimate.features import worst_verdict
-    from orbitmc.inference.feature_sampling import choose_averaged_variable
-
-    names = (*names_in(event), *names_in(given))
-    averaged = choose_averaged_variable(decision.model.graph, variables_of(names))
-    feature = EventFeature(event, given, averaged)
-    noted = sample_feature(asked, decision, feature, watchers)
-    if feature.rows == 2 and not any(own[:, 1].any() for own in noted.sums):
-        raise LimitError(
-            f"what is given was true in none of {noted.recorded} samples of each chain: nothing is "
-            "known of the event then; sample longer, or ask for method exact"
-        )
-    found = noted.features() if feature.rows == 1 else noted.ratio()
-    return Estimate(
-        value=float(found.probability[0]),
-        standard_error=float(found.standard_error[0]),
-        low=float(found.low[0]),
-        high=float(found.high[0]),
-        verdict=worst_verdict(found.verdict(), noted.verdicts),
-        about=noted.about,
-    )
 
 
 # How probable conjunctions of atoms are, as in the query `Smokes(x) ^ Cancer(x)`.
@@ -259,37 +256,72 @@ MOST_EVENTS = 100_000
 TRUE = ("true",)
 
 
-def conjunctions(
-    program: MarkovLogic, settings: Settings, watchers: Iterable[RunObserver]
-) -> Marginals:
-    """How probable all atoms and conjunctions of a program's query are."""
-    require_no_checkpoint(settings)
-    asked = view_of(program)
-    events = dict(_events(program))
-    begun, wires = time.perf_counter(), EventEncoder(asked.model.graph.variables)
-    open_ones = {name: event for name, event in events.items() if not isinstance(event, Constant)}
-    signals = [wires.signal(event) for event in open_ones.values()]
-    decision = decide(
-        asked.model, settings, lambda graph: extend(graph, wires.factors, wires.sizes)
-    )
-    if decision.plan is None:
-        found, about = _sample_conjunctions(asked, open_ones, decision, watchers)
-    else:
-        from orbitmc.exact.contraction import marginals
+def conjunctions_query(program: MarkovLogic) -> Query[Marginals]:
+    """Ask for all atoms and conjunctions of a program's query."""
+    return Query(program, None, lambda view: ConjunctionsQuestion(view, dict(_events(program))))
 
-        graph = extend(decision.model.graph, wires.factors, wires.sizes)
-        wanted = [signal.variable for signal in signals]
-        answer = marginals(graph, memory=settings.memory, plan=decision.plan, wanted=wanted)
-        pairs = zip(answer.marginals, signals, strict=True)
-        chances = np.array([min(1.0, float(own[signal.yes].sum())) for own, signal in pairs])
-        found = certain_columns(list(open_ones), [TRUE] * len(open_ones), chances, EXACT)
-        about = exact_about(decision, begun)
-    settled = {name: event for name, event in events.items() if isinstance(event, Constant)}
-    holds = np.array([float(event.holds) for event in settled.values()])
-    known = certain_columns(list(settled), [TRUE] * len(settled), holds, OBSERVED)
-    place = {name: number for number, name in enumerate([*open_ones, *settled])}
-    order = np.array([place[name] for name in events], dtype=np.int64)
-    return Marginals(concatenate_columns([found, known]).taken(order), about)
+
+class ConjunctionsQuestion:
+    """Whether each of many events holds; evidence decides some of them."""
+
+    can_resume = False
+    scopes = None
+
+    def __init__(self, view: View, events: Mapping[str, Event]) -> None:
+        self.view, self.events = view, events
+        self.open = {
+            name: event for name, event in events.items() if not isinstance(event, Constant)
+        }
+        self.settled = {
+            name: event.holds for name, event in events.items() if isinstance(event, Constant)
+        }
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> None:
+        return None
+
+    def plan(self, settings: Settings) -> Plan:
+        self.encoder = EventEncoder(self.view.model.graph.variables)
+        self.signals = [self.encoder.signal(event) for event in self.open.values()]
+        return plan_model(self.view.model, settings, self.encoder.extend)
+
+    def from_elimination(self, plan: Plan) -> Marginals:
+        chances = np.array(eliminate_signals(plan, self.encoder, self.signals))
+        columns = certain_columns(list(self.open), [TRUE] * len(self.open), chances, EXACT)
+        return self._marginals(columns, exact_about(plan))
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Marginals:
+        feature = _EachEvent(list(self.open.values()))
+        noted = sample_feature(self.view, plan, feature, observers)
+        every = noted.features()
+        verdicts = [
+            worst_verdict(every.row(row).verdict(), [noted.verdicts[feature.place[v]] for v in own])
+            for row, own in enumerate(feature.used)
+        ]
+        columns = Columns(
+            list(self.open),
+            [TRUE] * len(self.open),
+            np.arange(len(self.open) + 1),
+            probability=every.probability,
+            standard_error=every.standard_error,
+            low=every.low,
+            high=every.high,
+            ess=every.ess,
+            r_hat=every.r_hat,
+            rare=every.rare,
+            verdict=np.array([CODE[verdict] for verdict in verdicts], dtype=np.uint8),
+            part=no_parts(len(self.open)),
+        )
+        return self._marginals(columns, noted.about)
+
+    def _marginals(self, columns: Columns, about: About) -> Marginals:
+        """All events in the order of the query."""
+        holds = np.array([float(holds) for holds in self.settled.values()])
+        known = certain_columns(list(self.settled), [TRUE] * len(holds), holds, OBSERVED)
+        place = {name: number for number, name in enumerate([*self.open, *self.settled])}
+        order = np.array([place[name] for name in self.events], dtype=np.int64)
+        return Marginals(concatenate_columns([columns, known]).take(order), about)
 
 
 def _events(program: MarkovLogic) -> Iterator[tuple[str, Event]]:
@@ -343,7 +375,6 @@ class _EachEvent:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        from orbitmc.estimate.features import sums_by_column
 
         values = partial(self._values, states)
         found = np.zeros((self.rows, states.shape[1]))
@@ -355,35 +386,5 @@ class _EachEvent:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         return standard_errors(means)
-
-
-def _sample_conjunctions(
-    asked: View, events: Mapping[str, Event], decision: Decision, watchers: Iterable[RunObserver]
-) -> tuple[Columns, Any]:
-    from orbitmc.estimate.features import worst_verdict
-
-    feature = _EachEvent(list(events.values()))
-    noted = sample_feature(asked, decision, feature, watchers)
-    every = noted.features()
-    verdicts = [
-        worst_verdict(every.row(row).verdict(), [noted.verdicts[feature.place[v]] for v in own])
-        for row, own in enumerate(feature.used)
-    ]
-    columns = Columns(
-        list(events),
-        [TRUE] * len(events),
-        np.arange(len(events) + 1),
-        probability=every.probability,
-        standard_error=every.standard_error,
-        low=every.low,
-        high=every.high,
-        ess=every.ess,
-        r_hat=every.r_hat,
-        rare=every.rare,
-        verdict=np.array([CODE[verdict] for verdict in verdicts], dtype=np.uint8),
-        part=no_parts(len(events)),
-    )
-    return columns, noted.about

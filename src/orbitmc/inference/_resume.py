@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
@@ -17,99 +16,19 @@ from orbitmc._util.interrupts import interruptible
 from orbitmc._util.settings import Setting, settings_of
 from orbitmc._util.text import MEMORY, quote
 from orbitmc.errors import InputError, attribute_to_file
-from orbitmc.estimate.marginals import Marginals, Provenance, with_warnings
+from orbitmc.estimate.marginals import Marginals
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
-from orbitmc.inference.answer import naming, observe_run, summarise_run
-from orbitmc.inference.plan import Decision, PlannedKernel, choose_kernel, prepared_for
-from orbitmc.inference.query import Names, Program, resolve_query
+from orbitmc.inference._marginals import marginals_query
+from orbitmc.inference.answer import answer_plan
+from orbitmc.inference.plan import Plan
+from orbitmc.inference.query import Names, Program, resolve_query, view_of
 from orbitmc.inference.settings import METHODS, Settings
-from orbitmc.sampling.checkpoint import Checkpoint, load
-from orbitmc.sampling.sampler import continue_sampling
+from orbitmc.sampling.checkpoint import Checkpoint, CheckpointWriter, load, warn_user
 
 if TYPE_CHECKING:
     from orbitmc.kernels.protocol import Kernel
-    from orbitmc.mln.grounding.grounding import Ground
-    from orbitmc.sampling.run import Run, RunObserver
-
-
-# Keep the run of a question in a file, so that it can be resumed.
-
-
-def plan_record(decision: Decision) -> dict[str, Any]:
-    """What a file needs to say, so that the same kernel can be built again."""
-    own = {} if decision.kernel is None else {"own": type(decision.kernel).__name__}
-    return {
-        "kernel": {**decision.settings.kernel(), **own},
-        "ruled_out": list(decision.ruled_out),
-        "query": None if decision.query is None else list(decision.query),
-    }
-
-
-class CheckpointWriter:
-    """A watcher that keeps a run in a file while it goes on, and when it ends.
-
-    A file that cannot be written costs neither the run nor its answer: there is a warning.
-    """
-
-    def __init__(self, path: Path, question: Mapping[str, Any], *, every: float | None) -> None:
-        from orbitmc.sampling.checkpoint import Checkpoints
-
-        self.path, self.question = path, dict(question)
-        self.watch = Checkpoints(path, self.question, every=every)
-        self.run: Run | None = None
-
-    def __call__(self, run: Run) -> None:
-        self.run = run
-        with _warn_if_unwritable():
-            self.watch(run)
-
-    def end(self) -> None:
-        """Write the last state."""
-        from orbitmc.sampling.checkpoint import save
-
-        if self.run is not None:
-            with _warn_if_unwritable():
-                save(self.run, self.path, self.question)
-
-
-@contextmanager
-def _warn_if_unwritable() -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        warnings.warn(f"the run was not saved: {error}", stacklevel=2)
-
-
-@contextmanager
-def checkpoint_writer(path: Path | str, every: float | None) -> Iterator[CheckpointWriter]:
-    """Own a file for a run, which must be new."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
-    with lock_file(path):
-        require_new_run(path)
-        with write_at_end(CheckpointWriter(path, {}, every=every)) as keep:
-            yield keep
-
-
-@contextmanager
-def write_at_end(keep: CheckpointWriter) -> Iterator[CheckpointWriter]:
-    """Write the last state, whatever ends the run."""
-    try:
-        yield keep
-    finally:
-        keep.end()
-
-
-def require_new_run(path: Path | None) -> None:
-    """Refuse to write a run over an earlier one, or over anything else."""
-    if path is not None and path.exists():
-        raise InputError(
-            "this file is there already: `orbitmc resume` goes on with a run that was kept, "
-            "another name begins a new one",
-            source=str(path),
-        )
+    from orbitmc.sampling.run import RunObserver
 
 
 OWN = "own"  # a kernel that is not ours, by the name of its type
@@ -143,60 +62,62 @@ def resume(
     >>> om.resume(run, model)["s0_0"].probability.tolist() == whole["s0_0"].probability.tolist()
     True
     """
-    path = Path(run)
+    with resume_checkpoint(run, memory=memory, every=checkpoint_every) as (saved, writer):
+        limits = Settings(threads=threads, executor=executor, memory=memory)
+        return answer_checkpoint(
+            saved, model, limits, [*watchers, writer], kernel=kernel, base=base, query=query
+        )
+
+
+@contextmanager
+def resume_checkpoint(
+    path: str | Path,
+    *,
+    memory: int,
+    every: float | None,
+    tell: Callable[[str], None] = warn_user,
+) -> Iterator[tuple[Checkpoint, CheckpointWriter]]:
+    """Lock the file of a run, read it, and keep it up to date."""
+    path = Path(path)
     with lock_file(path):
-        kept = load(path, memory=memory)
-        with write_at_end(CheckpointWriter(path, kept.question, every=checkpoint_every)) as keep:
-            plain, ground = (
-                (model, None) if isinstance(model, Model) else (model.model, model.ground)
-            )
-            found = continue_run(
-                kept, plain, ground, kernel=kernel, base=base, threads=threads, executor=executor,
-                memory=memory, watchers=[*watchers, keep],
-            )  # fmt: skip
-    settings = vars(settings_from_checkpoint(kept.question, str(path), kernel, base)[0])
-    if not isinstance(model, Model):
-        asked = Provenance(model.model, None, settings, in_atoms=model.in_atoms)
-        return replace(model.in_atoms(found), asked=asked)
-    names = resolve_query(query, model)
-    answer = found.only(names or query_from_checkpoint(kept, model))
-    return replace(answer, asked=Provenance(model, None, settings))
+        saved = load(path, memory=memory)
+        with closing(CheckpointWriter(path, saved.question, every=every, tell=tell)) as writer:
+            yield saved, writer
 
 
-def continue_run(
-    kept: Checkpoint,
-    model: Model,
-    ground: Ground | None = None,
+def answer_checkpoint(
+    saved: Checkpoint,
+    model: Model | Program,
+    limits: Settings,
+    observers: Iterable[RunObserver],
     *,
     kernel: Kernel | None = None,
     base: Kernel | None = None,
-    threads: int | None = None,
-    executor: Executor | None = None,
-    memory: int = MEMORY,
-    watchers: Iterable[RunObserver] = (),
+    query: Names | None = None,
+    command: str = "",
 ) -> Marginals:
-    """Go on with a run, and say what it has learned of every variable."""
-    source = str(kept.path)
-    settings, ruled_out = settings_from_checkpoint(kept.question, source, kernel, base)
-    firm = harden(model) if kernel is None else None
-    asked = firm.model if firm else model
-    prepared = prepared_for(asked.graph, kept.header.schedule)
-    chosen = (
-        choose_kernel(asked, prepared, settings, ground)
-        if kernel is None
-        else PlannedKernel(kernel, "")
+    """Continue a run within the threads, workers and memory of `limits`, and answer."""
+    settings, ruled_out = saved_settings(saved.question, str(saved.path), kernel, base)
+    if query is None and isinstance(model, Model):
+        query = query_from_checkpoint(saved, model)
+    asked = marginals_query(model, None, query, None, settings, command=command)
+    question = asked.bind(view_of(asked.model))
+    seen = asked.model if isinstance(asked.model, Model) else asked.model.model
+    firm = harden(seen) if kernel is None else None
+    plan = Plan(
+        firm.model if firm else seen,
+        replace(settings, threads=limits.threads, executor=limits.executor, memory=limits.memory),
+        f"a run resumed from {saved.path.name}",
+        remarks=firm.remarks if firm else seen.doubts,
+        ruled_out=ruled_out,
+        kernel=kernel,
+        query=resolve_query(query, seen) if isinstance(model, Model) else None,
+        checkpoint=saved,
     )
-    going = kept.restore(prepared, chosen.kernel, memory=memory)
-    with observe_run(watchers) as watching, naming(asked):
-        done = continue_sampling(going, threads=threads, executor=executor, watchers=watching)
-    reason = f"a run resumed from {kept.path.name}"
-    decision = Decision(asked, settings, reason, ruled_out=ruled_out, kernel=kernel)
-    return with_warnings(
-        summarise_run(done, decision, chosen), firm.remarks if firm else model.doubts
-    )
+    return answer_plan(question, plan, observers)
 
 
-def settings_from_checkpoint(
+def saved_settings(
     record: Mapping[str, Any], source: str, kernel: Kernel | None = None, base: Kernel | None = None
 ) -> tuple[Settings, tuple[str, ...]]:
     """The settings that decide which kernel a run uses, and the methods that were ruled out."""
@@ -204,10 +125,10 @@ def settings_from_checkpoint(
         return _kernel_settings(record.get("kernel"), kernel, base), _ruled_out(record)
 
 
-def query_from_checkpoint(kept: Checkpoint, model: Model) -> tuple[str, ...] | None:
+def query_from_checkpoint(saved: Checkpoint, model: Model) -> tuple[str, ...] | None:
     """The variables that the question of a run is about."""
-    query = kept.question.get("query")
-    with attribute_to_file(str(kept.path), records.CANNOT_GO_ON):
+    query = saved.question.get("query")
+    with attribute_to_file(str(saved.path), records.CANNOT_GO_ON):
         if not records.or_none(records.list_of(records.is_text))(query):
             raise InputError("its query is not what it should be")
         return resolve_query(query, model)

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from orbitmc._numba.compile_log import asked_before, spent_before
+from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
 from orbitmc.estimate.features import column_means, expectations, sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import About, Marginals
-from orbitmc.estimate.statistics import standard_errors
+from orbitmc.estimate.statistics import part_lengths, standard_errors
+from orbitmc.estimate.tally import PARTS
 from orbitmc.estimate.verdicts import EXACT
+from orbitmc.exact import joints
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
@@ -27,28 +30,28 @@ from orbitmc.graph.log_weights import extremes, partial_log_weight
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, from_images
-from orbitmc.inference.answer import carry_out
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference.answer import explain_contradictions
 from orbitmc.inference.feature_sampling import (
     FeatureEstimate,
-    explain_contradictions,
     join_models,
-    require_no_checkpoint,
     sample_feature,
     split_marginals,
 )
 from orbitmc.inference.plan import (
     MAX_BLOCK_GIBBS_VARIABLES,
-    Decision,
+    Plan,
     count_frozen_by_single_site,
-    decide,
-    exact_plan,
+    plan_elimination,
     plan_for_kernel,
+    plan_model,
     prepared_for,
     sampling_bytes,
     with_block_work,
 )
 from orbitmc.inference.query import View, view_of
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
+from orbitmc.kernels import block_gibbs
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import gibbs
 from orbitmc.kernels._orbital import orbital
@@ -56,7 +59,7 @@ from orbitmc.sampling.annealed_importance import mean_log_weight
 from orbitmc.sampling.run import LEAST_SHARE
 
 if TYPE_CHECKING:
-    from orbitmc.exact.plan import Plan
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.inference.query import Program
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.sampling.run import RunObserver
@@ -92,10 +95,12 @@ def sweep(
     [-2.49348, -5.4409]
     """
     chosen = merge_options(settings, options)
-    require_no_checkpoint(chosen)
+    if chosen.checkpoint is not None:
+        raise InputError("a checkpoint keeps marginals only: leave it out of other questions")
     wanted = _check_betas(betas)
     asked = view_of(model, evidence)
-    return explain_contradictions(asked, lambda: _solve(asked, wanted, chosen, watchers))
+    with explain_contradictions(asked):
+        return _solve(asked, wanted, chosen, watchers)
 
 
 def _solve(
@@ -105,7 +110,7 @@ def _solve(
     settings.require_use()
     settings.schedule()  # refuses two ends
     if settings.method in ("auto", "exact"):
-        plan, reason = exact_plan(coldest.graph, settings)
+        plan, reason = plan_elimination(coldest.graph, settings)
         if plan is not None and _is_affordable_at_all(len(betas), plan, settings):
             return Sweep(tuple(_exact(asked, beta, settings) for beta in betas))
     else:
@@ -114,7 +119,7 @@ def _solve(
     return tempered_sweep(asked, betas, settings, reason, watchers)
 
 
-def _is_affordable_at_all(betas: int, plan: Plan, settings: Settings) -> bool:
+def _is_affordable_at_all(betas: int, plan: EliminationPlan, settings: Settings) -> bool:
     """Whether there is time to eliminate at all temperatures, several times at each."""
     if settings.method == "exact" or settings.seconds is None:
         return True
@@ -132,25 +137,24 @@ def _check_betas(betas: Sequence[float]) -> list[float]:
 
 
 def _exact(asked: View, beta: float, settings: Settings) -> Rung:
-    decision = decide(asked.model.at(beta), replace(settings, method="exact"))
-    found = carry_out(decision)
+    found = marginals(asked.model.at(beta), settings=replace(settings, method="exact"))
     energy = _energy(asked.model, beta, settings)
     heat, off = _heat_capacity(asked.model, beta, energy, settings)
     return Rung(
         beta,
         certain(energy, found.about),
         _derivative_estimate(heat, off, found.about),
-        asked.told(found),
+        asked.render(found),
     )
 
 
 def _energy(model: Model, beta: float, settings: Settings) -> float:
     """The mean energy: minus the mean log-weight, by elimination."""
-    from orbitmc.exact.joints import mean_log_weight
-
-    plan, _ = exact_plan(harden(model.at(beta)).model.graph, replace(settings, method="exact"))
+    plan, _ = plan_elimination(
+        harden(model.at(beta)).model.graph, replace(settings, method="exact")
+    )
     assert plan is not None  # it is asked for
-    return -mean_log_weight(plan) / beta
+    return -joints.mean_log_weight(plan) / beta
 
 
 def _heat_capacity(
@@ -247,10 +251,6 @@ class EnergyFeature:
 
 def _append_counts(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:
     """Sums with how many states each column has in each part of time."""
-    from orbitmc._simd.random import COLUMNS
-    from orbitmc.estimate.statistics import part_lengths
-    from orbitmc.estimate.tally import PARTS
-
     counts = np.zeros(PARTS)
     lengths = part_lengths(recorded)
     counts[: len(lengths)] = lengths * (lanes // COLUMNS)
@@ -313,11 +313,11 @@ def _rungs(
 ) -> list[Rung]:
     cooled = [asked.model.at(beta) for beta in betas]
     coldest = cooled[int(np.argmax(betas))].graph
-    decision = _plan_rungs(join_models(cooled, _labels(betas)), betas, coldest, settings)
-    reasons = "; ".join(dict.fromkeys((reason, decision.reason)))
-    decision = replace(decision, reason=reasons, ruled_out=("exact",))
+    plan = _plan_rungs(join_models(cooled, _labels(betas)), betas, coldest, settings)
+    reasons = "; ".join(dict.fromkeys((reason, plan.reason)))
+    plan = replace(plan, reason=reasons, ruled_out=("exact",))
     feature = LadderFeature(asked.model, betas, settings.seed)
-    noted = sample_feature(asked, decision, feature, watchers)
+    noted = sample_feature(asked, plan, feature, watchers)
     if settings.method == "auto":
         about = replace(noted.about, method="tempering")
         noted = replace(noted, marginals=replace(noted.marginals, about=about))
@@ -335,13 +335,13 @@ def _labels(betas: Sequence[float]) -> list[str]:
 
 def _plan_rungs(
     model: Model, betas: Sequence[float], coldest: FactorGraph, settings: Settings
-) -> Decision:
+) -> Plan:
     """Let neighbours exchange their states, unless another method is asked for."""
     if settings.method != "auto":
-        return decide(model, settings)
-    decision = plan_for_kernel(model, _kernel(model, betas, coldest, settings), settings)
+        return plan_model(model, settings)
+    plan = plan_for_kernel(model, _kernel(model, betas, coldest, settings), settings)
     exchanges = "neighbouring temperatures exchange states" if len(set(betas)) > 1 else "Gibbs"
-    return replace(decision, reason=exchanges)
+    return replace(plan, reason=exchanges)
 
 
 def _kernel(
@@ -353,12 +353,11 @@ def _kernel(
     """
     graph, size = model.graph, model.graph.variables // len(betas)
     base: Kernel = gibbs()
-    if graph.has_zeros() and graph.variables <= MAX_BLOCK_GIBBS_VARIABLES:
-        from orbitmc.kernels.block_gibbs.kernel import low_width_of_copies
-
-        if count_frozen_by_single_site(prepared_for(coldest, settings.schedule()), settings):
-            work = with_block_work(replace(settings, base="low-width")).block_work
-            base = low_width_of_copies(coldest, graph, most_work=work or math.inf)
+    small = graph.has_zeros() and graph.variables <= MAX_BLOCK_GIBBS_VARIABLES
+    alone = small and prepared_for(coldest, settings.schedule())
+    if alone and count_frozen_by_single_site(alone, settings):
+        work = with_block_work(replace(settings, base="low-width")).block_work
+        base = block_gibbs.low_width_of_copies(coldest, graph, most_work=work or math.inf)
     pairs = [pair for pair in pairwise(np.argsort(betas).tolist()) if _differ(betas, *pair)]
     if not pairs or not size:
         return base
@@ -429,4 +428,4 @@ def _rung(
     )
     if not math.isfinite(energy.value):
         raise InputError(f"the energy at beta {beta:g} is beyond the largest double")
-    return Rung(beta, energy, heat, asked.told(found))
+    return Rung(beta, energy, heat, asked.render(found))

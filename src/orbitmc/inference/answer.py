@@ -1,10 +1,12 @@
-"""Carry a decision out by sampling, and say what was learned."""
+"""The way from a query to its answer: plan, then eliminate or run chains, then say what is known.
+
+Every question, every door and every resumed run goes through `answer` or `answer_plan`.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
@@ -12,9 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orbitmc import inference, tuning
+from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.text import first_few
-from orbitmc.errors import ContradictionError, LimitError, OutOfRangeError
+from orbitmc.errors import ContradictionError, InputError, LimitError, OutOfRangeError
 from orbitmc.estimate.marginals import (
     LAST_RESORTS,
     About,
@@ -27,26 +31,32 @@ from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
 from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.exact.plan import Plan
+from orbitmc.exact.plan import predict
+from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
+from orbitmc.inference.cache import cached_elimination
 from orbitmc.inference.plan import (
-    Decision,
+    Plan,
     PlannedKernel,
     choose_kernel,
+    is_affordable,
     prepared_for,
     require_memory,
     sampling_bytes_of,
 )
+from orbitmc.inference.progress import NotebookBar, ProgressObserver
+from orbitmc.inference.query import Answer, Query, Question, View, view_of
 from orbitmc.inference.settings import Settings
+from orbitmc.kernels.protocol import freed_variables, remarks_on
 from orbitmc.sampling.observers import CourseObserver
-from orbitmc.sampling.run import Run, RunObserver
-from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.pack import start_values
+from orbitmc.sampling.run import Run, RunObserver, partial_answer
+from orbitmc.sampling.sampler import continue_sampling, sample
 
 if TYPE_CHECKING:
-    from orbitmc.inference._resume import CheckpointWriter
-    from orbitmc.kernels.mcsat.kernel import MCSat
     from orbitmc.mln.grounding.grounding import Ground
+    from orbitmc.sampling.checkpoint import CheckpointWriter
     from orbitmc.sampling.observers import Observer
 
 
@@ -60,38 +70,134 @@ LOOK_SECONDS, LOOK_SHARE = 0.5, 0.02  # to see whether elimination is worth advi
 MOST_LOOKED_AT = 20_000  # variables for which that is enough time
 
 
-def execute_sampling(
-    decision: Decision, watchers: Iterable[RunObserver], ground: Ground | None, after: float = 0.0
-) -> Marginals:
-    """Answer by running chains."""
-    run, chosen = run_chains(decision, watchers, ground, after=after)
-    return summarise_run(run, decision, chosen)
+def answer(
+    query: Query[Answer],
+    settings: Settings,
+    observers: Iterable[RunObserver] = (),
+    *,
+    reserve: float = 0.0,
+    checkpoint: CheckpointWriter | None = None,
+) -> Answer:
+    """Answer a query: from what is eliminated already, by elimination, or by chains.
+
+    A timed run leaves `reserve` seconds for what is done after it. It is saved by the writer of a
+    `checkpoint`, or where settings say.
+    """
+    plain = query.bind(view_of(query.model))
+    if settings.checkpoint is not None and not plain.can_resume:
+        raise InputError("a checkpoint keeps marginals only: leave it out of other questions")
+    if (known := _answer_from_cache(query, plain, settings)) is not None:
+        return known
+    view = view_of(query.model, query.evidence)
+    question = query.bind(view)
+    with explain_contradictions(view), _writer(settings, checkpoint) as writer:
+        plan = replace(question.plan(settings), reserve=reserve)
+        if writer is None:
+            return answer_plan(question, plan, observers)
+        writer.record.update(plan.record())
+        return answer_plan(question, plan, [*observers, writer])
+
+
+def answer_plan(
+    question: Question[Answer], plan: Plan, observers: Iterable[RunObserver] = ()
+) -> Answer:
+    """Answer as planned."""
+    try:
+        if plan.elimination is not None:
+            return question.from_elimination(plan)
+        return question.from_chains(plan, observers)
+    except ContradictionError as error:
+        raise explain_contradiction(plan.model, error) from None
+
+
+def _answer_from_cache(
+    query: Query[Answer], question: Question[Answer], settings: Settings
+) -> Answer | None:
+    """The answer of a small model that is eliminated already, or soon; None elsewhere."""
+    if question.scopes is None or settings.method not in ("auto", "exact"):
+        return None
+    model = query.model if isinstance(query.model, Model) else query.model.model
+
+    row = cached_elimination(model, query.evidence, settings, question.scopes)
+    return None if row is None else question.from_cache(row, query.evidence, settings)
+
+
+@contextmanager
+def explain_contradictions(view: View) -> Iterator[None]:
+    """Say contradictions in terms of whoever asked."""
+    try:
+        yield
+    except ContradictionError as error:
+        raise view.explained(error) from None
+
+
+def _writer(
+    settings: Settings, checkpoint: CheckpointWriter | None
+) -> AbstractContextManager[CheckpointWriter | None]:
+    """What saves the run, if it is to be saved."""
+    if checkpoint is not None or settings.checkpoint is None:
+        return nullcontext(checkpoint)
+
+    return inference.open_checkpoint(settings.checkpoint, settings.checkpoint_every)
+
+
+def exact_about(plan: Plan) -> About:
+    """What to say of an answer by elimination."""
+    return About(
+        method="exact",
+        reason=plan.reason,
+        seconds=working_time() - plan.begun,
+        warnings=plan.remarks,
+    )
+
+
+def require_possible(plan: Plan) -> None:
+    """Refuse a model without any possible state, where an answer would not notice."""
+    graph = plan.model.graph
+    if plan.elimination is None:
+        start_values(graph, 1, np.random.SeedSequence(0))
+    else:
+        eliminate(graph, memory=plan.settings.memory, plan=plan.elimination, wanted=[])
+
+
+# Run chains, and say what they have learned.
 
 
 def run_chains(
-    decision: Decision,
-    watchers: Iterable[RunObserver],
+    plan: Plan,
+    observers: Iterable[RunObserver],
     ground: Ground | None,
     *,
     notes: Observer | None = None,
-    after: float = 0.0,
 ) -> tuple[Run, PlannedKernel]:
-    """Run chains as decided; `notes` are taken of every sample."""
-    model, settings = decision.model, decision.settings
+    """Run chains as planned, or continue those of a checkpoint; `notes` are taken of samples."""
+    model, settings, saved = plan.model, plan.settings, plan.checkpoint
     with Stopwatch() as preparing:
-        prepared = decision.prepared or prepared_for(model.graph, settings.schedule())
+        schedule = settings.schedule() if saved is None else saved.header.schedule
+        prepared = plan.prepared or prepared_for(model.graph, schedule)
         chosen = (
             choose_kernel(model, prepared, settings, ground)
-            if decision.kernel is None
-            else PlannedKernel(decision.kernel, "")
+            if plan.kernel is None
+            else PlannedKernel(plan.kernel, "")
         )
-        needed = sampling_bytes_of(prepared, chosen.kernel, settings)
-        require_memory(needed, settings)
-    with observe_run(watchers) as watching, naming(model):
+        if saved is not None:
+            resumed = saved.restore(prepared, chosen.kernel, memory=settings.memory)
+        else:
+            needed = sampling_bytes_of(prepared, chosen.kernel, settings)
+            require_memory(needed, settings)
+    with observe_run(observers) as watching, naming(model):
+        if saved is not None:
+            run = continue_sampling(
+                resumed,
+                threads=settings.threads,
+                executor=settings.executor,
+                watchers=watching,
+            )
+            return run, chosen
         run = sample(
             prepared,
             chosen.kernel,
-            settings.schedule(),
+            schedule,
             seed=settings.seed,
             packs=settings.pack_count,
             lanes=settings.lane_count,
@@ -102,8 +208,8 @@ def run_chains(
             room=settings.memory - needed,
             watchers=watching,
             notes=notes,
-            spent=decision.seconds + preparing.seconds,
-            after=after,
+            spent=plan.seconds + preparing.seconds,
+            after=plan.reserve,
         )
     return run, chosen
 
@@ -114,7 +220,6 @@ def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
     if not in_notebook():
         yield [*watchers, CourseObserver()]
         return
-    from orbitmc.inference.progress import NotebookBar, ProgressObserver
 
     bar = ProgressObserver(NotebookBar())
     try:
@@ -129,7 +234,7 @@ def naming(model: Model) -> Iterator[None]:
     try:
         yield
     except OutOfRangeError as error:
-        raise error.named(model.names[error.variable]) from None
+        raise error.with_name(model.names[error.variable]) from None
 
 
 def in_notebook() -> bool:
@@ -139,28 +244,25 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def summarise_run(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
+def summarise_run(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
     with Stopwatch() as answering:
-        found = _summarise(run, decision, chosen)
+        found = _summarise(run, plan, chosen)
     seconds = run.seconds + answering.seconds
     return replace(found, about=replace(found.about, seconds=seconds))
 
 
-def _summarise(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
-    model, settings, choice = decision.model, decision.settings, decision.choice
+def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
+    model, settings, choice = plan.model, plan.settings, plan.choice
     hasty = run.interrupted and not run.recorded
     if hasty:
-        from orbitmc.sampling.run import partial_answer
-
         run = partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
-    kernel = _mcsat_kernel(run, decision)
-    slices, approximate = _describe_slices(run, kernel)
+    remark, approximate = remarks_on(run.kernel, run.outcomes)
     hurry = HURRY if run.skips_modes and not run.independent else ""
     about = About(
-        method=_method_used(decision),
-        reason="; ".join(part for part in (decision.reason, chosen.about, slices, hurry) if part),
+        method=_method_used(plan),
+        reason="; ".join(part for part in (plan.reason, chosen.about, remark, hurry) if part),
         seconds=run.seconds,
         seed=run.seed,
         samples=run.recorded,
@@ -171,72 +273,47 @@ def _summarise(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals
         interrupted=run.interrupted,
         moves=settings.moves,
         race=tuple(asdict(price) for price in choice.prices) if choice else (),
-        ruled_out=decision.ruled_out,
+        ruled_out=plan.ruled_out,
         course=tuple(run.course),
     )
-    known = _statistics(run, chosen, kernel)
+    known = _statistics(run, chosen)
     missed = run.missed(known)
     found = sampled_marginals(model, known, domains, about, run.part_of, missed)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
-    asked = found.only(decision.query)
+    asked = found.only(plan.query)
     said = (
         (early if hasty else ())
         + _warnings(asked)
         + _describe_missed_mode(model, run, found)
         + approximate
     )
-    ruled_out = about.ruled_out if asked.converged else _ruled_out(decision)
+    ruled_out = about.ruled_out if asked.converged else _ruled_out(plan)
     return replace(found, about=replace(found.about, warnings=said, ruled_out=ruled_out))
 
 
-def _ruled_out(decision: Decision) -> tuple[str, ...]:
+def _ruled_out(plan: Plan) -> tuple[str, ...]:
     """Methods beside the one used that nobody should be advised to try.
 
     They were tried on the way here (`lmh`, where a race has ended with Gibbs), or cost too much.
     """
-    used, asked = _method_used(decision), decision.settings.method
-    beaten = () if decision.kernel is not None or asked == used else (asked,)
-    found = (*decision.ruled_out, *beaten)
+    used, asked = _method_used(plan), plan.settings.method
+    beaten = () if plan.kernel is not None or asked == used else (asked,)
+    found = (*plan.ruled_out, *beaten)
     known = "exact" in found or LAST_RESORTS.isdisjoint({used, *beaten})
-    return found if known or _affords_elimination(decision) else (*found, "exact")
+    return found if known or _affords_elimination(plan) else (*found, "exact")
 
 
-def _affords_elimination(decision: Decision) -> bool:
+def _affords_elimination(plan: Plan) -> bool:
     """Whether elimination is affordable, as far as a short look can tell."""
-    graph, settings = decision.model.graph, decision.settings
+    graph, settings = plan.model.graph, plan.settings
     if graph.variables > MOST_LOOKED_AT:
         return False
-    from orbitmc.exact.plan import predict
-    from orbitmc.inference.plan import is_affordable
 
     seconds = min(LOOK_SECONDS, LOOK_SHARE * (settings.seconds or math.inf))
     try:
         return is_affordable(predict(graph, memory=settings.memory, seconds=seconds), settings)
     except LimitError:
         return False
-
-
-def _mcsat_kernel(run: Run, decision: Decision) -> MCSat | None:
-    """The kernel of a run or its base, if it is MC-SAT; its files are loaded where it may be."""
-    named = (decision.settings.method, decision.settings.base)
-    if "mcsat" not in named and decision.kernel is None:
-        return None
-    from orbitmc.kernels._mixture import Mixture
-    from orbitmc.kernels.mcsat.kernel import MCSat
-
-    base = run.kernel.first if isinstance(run.kernel, Mixture) else run.kernel
-    return base if isinstance(base, MCSat) else None
-
-
-def _describe_slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:
-    """How MC-SAT drew its slices, in words; and a warning if that was not exact."""
-    if kernel is None:
-        return "", ()
-    from orbitmc.kernels.mcsat.kernel import BY_SAMPLE_SAT, describe_slices
-
-    words = describe_slices(run.outcomes)
-    inexact = run.outcomes[BY_SAMPLE_SAT] > 0
-    return words, (f"{words}; slices by walk are exact",) if inexact else ()
 
 
 def _why_no_control_variates(settings: Settings) -> str:
@@ -255,34 +332,30 @@ def _estimator_used(run: Run, settings: Settings) -> str:
     return TOO_SHORT if run.controlled else _why_no_control_variates(settings)
 
 
-def _method_used(decision: Decision) -> str:
+def _method_used(plan: Plan) -> str:
     """What the answer is called after: a method, or the type of a given kernel.
 
     Where the race has found that Gibbs alone does best, it is Gibbs.
     """
-    if decision.kernel is not None:
-        return type(decision.kernel).__name__
-    method, moves = decision.settings.method, decision.settings.moves
+    if plan.kernel is not None:
+        return type(plan.kernel).__name__
+    method, moves = plan.settings.method, plan.settings.moves
     if method == "lmh" and moves is not None:
-        from orbitmc.tuning.record import Tuning, tuning_from_record
-
-        method = "gibbs" if tuning_from_record(moves) == Tuning() else method
+        method = "gibbs" if tuning.tuning_from_record(moves) == tuning.Tuning() else method
     return method if method in ("mcsat", "lifted", "lmh") else "gibbs"
 
 
-def _statistics(run: Run, chosen: PlannedKernel, kernel: MCSat | None) -> Statistics:
-    """What a run knows; variables that MC-SAT surely reaches, or that are drawn anew, can move."""
+def _statistics(run: Run, chosen: PlannedKernel) -> Statistics:
+    """What a run knows; variables that its kernel surely moves are not frozen."""
     known = run.statistics(chosen.pools)
     if not run.graph.has_zeros():
         return known
     if run.drawn_anew:
         return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
-    if kernel is None:
+    freed = freed_variables(run.kernel, run.graph)
+    if freed is None:
         return known
-    from orbitmc.kernels.mcsat.kernel import reachable_variables
-
-    reached = reachable_variables(run.graph, kernel)
-    return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))
+    return replace(known, open_lanes=np.where(freed, known.lanes, known.open_lanes))
 
 
 def _describe_missed_mode(model: Model, run: Run, found: Marginals) -> tuple[str, ...]:
@@ -290,7 +363,7 @@ def _describe_missed_mode(model: Model, run: Run, found: Marginals) -> tuple[str
     count = found.verdicts().get(MISSED, 0)
     if not count or run.heaviest is None:
         return ()
-    names = found.columns.named(MISSED, 4)
+    names = found.columns.names_with(MISSED, 4)
     places = [model.index[name] for name in names]
     state = [f"{model.names[v]}={model.values[v][run.heaviest[v]]}" for v in places]
     return (
@@ -323,77 +396,31 @@ def _doubted(found: Marginals, verdict: str, tied: str) -> tuple[int, Sequence[s
     """How many variables have a verdict, and some of them; else those that others are tied to."""
     counts = found.verdicts()
     if verdict in counts:
-        return counts[verdict], found.columns.named(verdict, 4)
+        return counts[verdict], found.columns.names_with(verdict, 4)
     causes = found.causes(tied) if tied in counts else []
     return len(causes), causes
 
 
-def kept(settings: Settings) -> AbstractContextManager[CheckpointWriter | None]:
-    """The file in which a run is kept, if settings name one."""
-    if settings.checkpoint is None:
-        return nullcontext()
-    from orbitmc.inference._resume import checkpoint_writer
-
-    return checkpoint_writer(settings.checkpoint, settings.checkpoint_every)
+# Marginals, by elimination.
 
 
-def answered(
-    decision: Decision,
-    watchers: Iterable[RunObserver],
-    keep: CheckpointWriter | None,
-    ground: Ground | None = None,
-) -> Marginals:
-    """Answer as decided, and keep the run if there is a file for it."""
-    if keep is None:
-        return carry_out(decision, watchers, ground)
-    from orbitmc.inference._resume import plan_record
-
-    keep.question.update(plan_record(decision))
-    return carry_out(decision, [*watchers, keep], ground)
+def finish_marginals(marginals: Marginals, plan: Plan) -> Marginals:
+    """Say what a plan had to change, and report what was asked for."""
+    return with_warnings(marginals, plan.remarks).only(plan.query)
 
 
-def carry_out(
-    decision: Decision,
-    watchers: Iterable[RunObserver] = (),
-    ground: Ground | None = None,
-    *,
-    after: float = 0.0,
-) -> Marginals:
-    """Answer as decided; `ground` is the program that the model means, if there is one.
-
-    A timed run leaves so many seconds for what is done around it, most of it `after` it.
-    """
-    try:
-        found = _answered(decision, watchers, ground, after)
-    except ContradictionError as error:
-        from orbitmc.graph.feasibility import explain_contradiction
-
-        raise explain_contradiction(decision.model, error) from None
-    return with_warnings(found, decision.remarks).only(decision.query)
-
-
-def _answered(
-    decision: Decision, watchers: Iterable[RunObserver], ground: Ground | None, after: float
-) -> Marginals:
-    if decision.plan is not None:
-        return execute_exact(decision, decision.plan)
-
-    return execute_sampling(decision, watchers, ground, after)
-
-
-# Carry a decision out by elimination.
-
-
-def execute_exact(decision: Decision, plan: Plan) -> Marginals:
-    """Answer by elimination; marginals that no query names are not computed."""
-    begun, model, query = time.perf_counter(), decision.model, decision.query
+def eliminate_marginals(plan: Plan) -> Marginals:
+    """Marginals by elimination; those that no query names are not computed."""
+    model, query = plan.model, plan.query
     wanted = [*model.index.values()] if query is None else _free(model, query)
-    answer = eliminate(model.graph, memory=decision.settings.memory, plan=plan, wanted=wanted)
-    seconds = time.perf_counter() - begun
-    log_z = answer.log_z if math.isfinite(answer.log_z) else None
-    about = About(method="exact", reason=decision.reason, seconds=seconds, log_z=log_z)
-    found = exact_marginals(model, answer.marginals, about, wanted)
-    return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
+    result = eliminate(
+        model.graph, memory=plan.settings.memory, plan=plan.elimination, wanted=wanted
+    )
+    log_z = result.log_z if math.isfinite(result.log_z) else None
+    about = replace(exact_about(plan), log_z=log_z, warnings=())
+    marginals = exact_marginals(model, result.marginals, about, wanted)
+    too_large = ["log Z is beyond the largest double"] if log_z is None else []
+    return with_warnings(marginals, too_large)
 
 
 def _free(model: Model, query: Sequence[str]) -> list[int]:

@@ -138,6 +138,25 @@ class CachedElimination:
             warnings=self.model.doubts,
         )
 
+    def marginals(self, names: Names) -> Marginals | None:
+        """Marginals of some names, or of all; None if they are no numbers."""
+        elimination = self.elimination
+        layout = KEPT.of(elimination, names, lambda: _layout(self.model, elimination, names))
+        marginals = elimination.marginals(self.upward, layout.variables)
+        flat = layout.decided.copy()
+        if layout.variables:
+            flat[layout.target] = np.concatenate([marginals[v][:, 0] for v in layout.variables])
+        for first, value in zip(layout.seen, self.values.values(), strict=True):
+            if first >= 0:
+                flat[first + value] = 1.0
+        flat /= np.repeat(np.add.reduceat(flat, layout.start), layout.sizes)
+        if not np.isfinite(flat).all():
+            return None
+        columns = replace(
+            certain_columns(layout.names, layout.values, flat, EXACT), verdict=layout.verdict
+        )
+        return Marginals(columns, self.about)
+
     def tables(self, scopes: Sequence[Scope]) -> list[Floats]:
         """Joint probabilities of variables of the model that were tied, an axis for each."""
         place = self.elimination.template.place
@@ -185,14 +204,6 @@ def cached_elimination(
     return _eliminate_row(
         model, elimination, hard, findings, begun, describe_unused_settings(settings)
     )
-
-
-def answer_from_cache(
-    model: Model, evidence: Evidence | None, settings: Settings, names: Names
-) -> Marginals | None:
-    """All marginals, or some, of a small model; None where others must look at it."""
-    row = cached_elimination(model, evidence, settings)
-    return None if row is None else _to_marginals(row, names)
 
 
 def _is_cacheable(model: Model, settings: Settings) -> bool:
@@ -266,26 +277,6 @@ def _eliminate_row(
     if not math.isfinite(log_z):
         return None
     return CachedElimination(model, elimination, values, upward, log_z, begun, idle)
-
-
-def _to_marginals(row: CachedElimination, names: Names) -> Marginals | None:
-    """Marginals of one row; None if they are no numbers."""
-    elimination = row.elimination
-    layout = KEPT.of(elimination, names, lambda: _layout(row.model, elimination, names))
-    marginals = elimination.marginals(row.upward, layout.variables)
-    flat = layout.decided.copy()
-    if layout.variables:
-        flat[layout.target] = np.concatenate([marginals[v][:, 0] for v in layout.variables])
-    for first, value in zip(layout.seen, row.values.values(), strict=True):
-        if first >= 0:
-            flat[first + value] = 1.0
-    flat /= np.repeat(np.add.reduceat(flat, layout.start), layout.sizes)
-    if not np.isfinite(flat).all():
-        return None
-    columns = replace(
-        certain_columns(layout.names, layout.values, flat, EXACT), verdict=layout.verdict
-    )
-    return Marginals(columns, row.about)
 
 
 def _likelihoods(model: Model, found: Template, findings: ResolvedEvidence) -> list[Floats]:

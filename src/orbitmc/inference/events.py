@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from orbitmc._util.text import Text, quote, suggestion
 from orbitmc.errors import InputError
 from orbitmc.graph.evidence import value_number
-from orbitmc.graph.transforms import Factor
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.transforms import Factor, extend
 from orbitmc.inference.query import Target, View, atom_targets
 from orbitmc.mln.grounding.queries import Pattern, query_atoms
 from orbitmc.mln.language.grammar import Tree, parse_sentence
@@ -462,6 +463,10 @@ class EventEncoder:
         self.variables = variables
         self.sizes: list[int] = []
         self.factors: list[Factor] = []
+
+    def extend(self, graph: FactorGraph) -> FactorGraph:
+        """The graph with all helpers."""
+        return extend(graph, self.factors, self.sizes)
 
     def signal(self, event: Event) -> Indicator:
         """Where it can be seen whether an event, which is not settled, holds."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
@@ -16,20 +15,19 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
+from orbitmc.estimate.features import expectations, sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import About
+from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import FEW
+from orbitmc.exact.draws import independent_states
 from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.inference.feature_sampling import (
-    exact_about,
-    explain_contradictions,
-    require_no_checkpoint,
-    sample_feature,
-    variables_of,
-)
-from orbitmc.inference.plan import Decision, decide
-from orbitmc.inference.query import Target, View, view_of
+from orbitmc.inference.answer import answer, exact_about
+from orbitmc.inference.cache import CachedElimination, cached_elimination
+from orbitmc.inference.feature_sampling import sample_feature, variables_of
+from orbitmc.inference.plan import Plan, plan_model
+from orbitmc.inference.query import Query, Scope, Target, View
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
@@ -131,7 +129,6 @@ class FunctionFeature:
             return self._sums(states)
 
     def _sums(self, states: Bytes) -> Floats:
-        from orbitmc.estimate.features import sums_by_column
 
         found = np.zeros((self.rows, states.shape[1]))
         for place, function in enumerate(self.functions):
@@ -176,7 +173,6 @@ class FunctionFeature:
             used.update(values.used)
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         return standard_errors(means[0::2])
 
@@ -216,96 +212,108 @@ def expect(
     >>> print(om.expect(model, wet, {"grass": "wet"})["sources"])
     1.11127, exact
     """
-    chosen = merge_options(settings, options)
-    require_no_checkpoint(chosen)
-    plain = view_of(model)
-    found = _from_cache(plain, features_from(features, plain), evidence, chosen)
-    if found is not None:
-        return found
-    asked = view_of(model, evidence)
-    functions = features_from(features, asked)
-    return explain_contradictions(asked, lambda: _solve(asked, functions, chosen, watchers))
+    query = Query(
+        model, evidence, lambda view: ExpectationQuestion(view, features_from(features, view))
+    )
+    return answer(query, merge_options(settings, options), watchers)
 
 
-def _from_cache(
-    plain: View, functions: Sequence[FunctionQuery], evidence: Evidence | None, settings: Settings
-) -> Estimates | None:
-    """Exact means where elimination is soon prepared; None elsewhere."""
-    row = plain.quick_row(evidence, settings)
-    if row is None:
-        return None
-    state = row.likely_state()
-    used = _names_used(plain, functions, lambda one: np.array([state[one.variable]]), 1)
-    while True:
-        scopes = [variables_of(own.values()) for own in used]
-        row = plain.quick_row(evidence, settings, scopes)
-        if row is None:
-            return None
-        means = _means(plain, functions, used, scopes, row.tables(scopes))
-        if means is not None:
-            return _exact(functions, means, row.about)
+class ExpectationQuestion:
+    """The means of functions; which names they look at is found by trying them."""
 
+    can_resume = False
+    scopes: Sequence[Scope] = ()
 
-def _solve(
-    asked: View,
-    functions: Sequence[FunctionQuery],
-    settings: Settings,
-    watchers: Iterable[RunObserver],
-) -> Estimates:
-    begun = time.perf_counter()
-    decision = decide(asked.model, settings)
-    if decision.plan is None:
-        return _sample_expectation(asked, functions, decision, watchers)
-    used = _probe_names(asked, functions, decision)
-    while True:
-        scopes = [variables_of(own.values()) for own in used]
-        decision = decide(asked.model, settings, lambda graph, s=scopes: tie_scopes(graph, s))  # type: ignore[misc]
-        if decision.plan is None:
-            return _sample_expectation(asked, functions, decision, watchers)
-        means = _means(asked, functions, used, scopes, joints(decision.plan, scopes))
-        if means is not None:
-            return _exact(functions, means, exact_about(decision, begun))
+    def __init__(self, view: View, functions: Sequence[FunctionQuery]) -> None:
+        self.view, self.functions = view, functions
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> Estimates | None:
+        state = row.likely_state()
+        used = self._names_used(lambda name: np.array([state[name.variable]]), 1)
+        while True:
+            scopes = [variables_of(names.values()) for names in used]
+            tied = cached_elimination(self.view.model, evidence, settings, scopes)
+            if tied is None:
+                return None
+            means = self._means(used, scopes, tied.tables(scopes))
+            if means is not None:
+                return _exact(self.functions, means, tied.about)
+
+    def plan(self, settings: Settings) -> Plan:
+        """A plan in which functions can be tried, and then one that ties the names they use."""
+        plan = plan_model(self.view.model, settings)
+        if plan.elimination is None:
+            return plan
+        states = independent_states(plan.elimination, TRIED, seed=plan.settings.seed)
+        used = self._names_used(lambda name: states[name.variable], TRIED)
+        while True:
+            scopes = [variables_of(names.values()) for names in used]
+            plan = plan_model(
+                self.view.model,
+                settings,
+                lambda graph, s=scopes: tie_scopes(graph, s),  # type: ignore[misc]
+            )
+            if plan.elimination is None:
+                return plan
+            self.means = self._means(used, scopes, joints(plan.elimination, scopes))
+            if self.means is not None:
+                return plan
+
+    def from_elimination(self, plan: Plan) -> Estimates:
+        assert self.means is not None
+        return _exact(self.functions, self.means, exact_about(plan))
+
+    def _names_used(self, lookup: Lookup, count: int) -> list[dict[str, Target]]:
+        """The names that each function looks at in so many states."""
+        used = []
+        for function in self.functions:
+            values = Values(self.view, lookup, count)
+            function(values)
+            used.append(values.used)
+        return used
+
+    def _means(
+        self,
+        used: Sequence[dict[str, Target]],
+        scopes: Sequence[Scope],
+        tables: Sequence[Floats],
+    ) -> list[float] | None:
+        """The means of functions; None if some look at other names, too, which are then `used`."""
+        each = zip(self.functions, used, scopes, tables, strict=True)
+        means = [_mean(self.view, *one) for one in each]
+        return None if None in means else [mean for mean in means if mean is not None]
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Estimates:
+        functions, feature = self.functions, FunctionFeature(self.functions, self.view)
+        noted = sample_feature(self.view, plan, feature, observers, feature.depends)
+        ends = [feature.ends(place) for place in range(len(functions))]
+        seen = list(zip(feature.low.tolist(), feature.high.tolist(), strict=True))
+        pairs = [own or plain for own, plain in zip(ends, seen, strict=True)]
+        low, high = np.array(pairs).T
+        rows = (noted.sums, noted.recorded, noted.lanes, noted.known, noted.rows)
+        every = expectations(*rows, (low, high))
+        estimates = {}
+        for place, function in enumerate(functions):
+            mean = every.row(place)
+            if ends[place] is not None and low[place] == high[place]:  # the same in all states
+                estimates[function.name] = certain(float(mean.probability[0]), noted.about)
+                continue
+            estimates[function.name] = Estimate(
+                value=float(mean.probability[0]),
+                standard_error=float(mean.standard_error[0]),
+                low=float(mean.low[0]),
+                high=float(mean.high[0]),
+                verdict=worst_verdict(mean.verdict() if ends[place] else FEW, noted.verdicts),
+                about=noted.about,
+            )
+        return Estimates(estimates, noted.about)
 
 
 def _exact(functions: Sequence[FunctionQuery], means: Sequence[float], about: About) -> Estimates:
     pairs = zip(functions, means, strict=True)
     return Estimates({one.name: certain(mean, about) for one, mean in pairs}, about)
-
-
-def _probe_names(
-    asked: View, functions: Sequence[FunctionQuery], decision: Decision
-) -> list[dict[str, Target]]:
-    """The names that functions look at in some possible states."""
-    from orbitmc.exact.draws import independent_states
-
-    assert decision.plan is not None
-    states = independent_states(decision.plan, TRIED, seed=decision.settings.seed)
-    return _names_used(asked, functions, lambda one: states[one.variable], TRIED)
-
-
-def _names_used(
-    asked: View, functions: Sequence[FunctionQuery], lookup: Lookup, count: int
-) -> list[dict[str, Target]]:
-    """The names that each function looks at in so many states."""
-    found = []
-    for function in functions:
-        values = Values(asked, lookup, count)
-        function(values)
-        found.append(values.used)
-    return found
-
-
-def _means(
-    asked: View,
-    functions: Sequence[FunctionQuery],
-    used: Sequence[dict[str, Target]],
-    scopes: Sequence[tuple[int, ...]],
-    tables: Sequence[Floats],
-) -> list[float] | None:
-    """The means of functions; None if some look at other names, too, which are then `used`."""
-    each = zip(functions, used, scopes, tables, strict=True)
-    means = [_mean(asked, *one) for one in each]
-    return None if None in means else [mean for mean in means if mean is not None]
 
 
 def _mean(
@@ -325,36 +333,3 @@ def _mean(
         used.update(values.used)
         return None
     return float(table.reshape(-1)[possible] @ found)
-
-
-def _sample_expectation(
-    asked: View,
-    functions: Sequence[FunctionQuery],
-    decision: Decision,
-    watchers: Iterable[RunObserver],
-) -> Estimates:
-    from orbitmc.estimate.features import expectations, worst_verdict
-
-    feature = FunctionFeature(functions, asked)
-    noted = sample_feature(asked, decision, feature, watchers, feature.depends)
-    ends = [feature.ends(place) for place in range(len(functions))]
-    seen = list(zip(feature.low.tolist(), feature.high.tolist(), strict=True))
-    pairs = [own or plain for own, plain in zip(ends, seen, strict=True)]
-    low, high = np.array(pairs).T
-    rows = (noted.sums, noted.recorded, noted.lanes, noted.known, noted.rows)
-    every = expectations(*rows, (low, high))
-    found = {}
-    for place, function in enumerate(functions):
-        own = every.row(place)
-        if ends[place] is not None and low[place] == high[place]:  # the same in all states
-            found[function.name] = certain(float(own.probability[0]), noted.about)
-            continue
-        found[function.name] = Estimate(
-            value=float(own.probability[0]),
-            standard_error=float(own.standard_error[0]),
-            low=float(own.low[0]),
-            high=float(own.high[0]),
-            verdict=worst_verdict(own.verdict() if ends[place] else FEW, noted.verdicts),
-            about=noted.about,
-        )
-    return Estimates(found, noted.about)

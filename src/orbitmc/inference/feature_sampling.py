@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,24 @@ from numpy.typing import NDArray
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Numbers, lengths
 from orbitmc._util.text import format_bytes
-from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.estimate.features import Conditional, column_means, empty_sums, part_of_time
+from orbitmc.errors import LimitError
+from orbitmc.estimate.features import (
+    Conditional,
+    column_means,
+    empty_sums,
+    features,
+    part_of_time,
+    ratio,
+)
 from orbitmc.estimate.marginals import About, Marginals, add_observed
-from orbitmc.estimate.tally import PARTS, merge_parts
+from orbitmc.estimate.tally import PARTS, merge_parts, rows_of
 from orbitmc.estimate.verdicts import VERDICTS
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import side_by_side
-from orbitmc.inference.plan import Decision
+from orbitmc.inference.answer import run_chains, summarise_run
+from orbitmc.inference.plan import Plan
 from orbitmc.inference.settings import Settings
+from orbitmc.sampling.run import partial_answer
 
 if TYPE_CHECKING:
     from orbitmc.estimate.features import Features
@@ -40,50 +49,12 @@ if TYPE_CHECKING:
 
 # Answer a question about a feature by sampling, with all that marginals know of the run.
 
-Answer = TypeVar("Answer")
 EARLY = "interrupted in the warm-up: the chains may still remember their starts"
-
-
-def require_no_checkpoint(settings: Settings) -> None:
-    """Refuse to keep a run: a file of it would not hold what was asked."""
-    if settings.checkpoint is not None:
-        raise InputError("a checkpoint keeps marginals only: leave it out of other questions")
-
-
-def explain_contradictions(asked: View, answer: Callable[[], Answer]) -> Answer:
-    """Answer, and say contradictions in terms of whoever asked."""
-    try:
-        return answer()
-    except ContradictionError as error:
-        raise asked.explained(error) from None
-
-
-def require_possible(decision: Decision) -> None:
-    """Refuse a model without any possible state, where an answer would not notice."""
-    graph = decision.model.graph
-    if decision.plan is None:
-        from orbitmc.sampling.pack import start_values
-
-        start_values(graph, 1, np.random.SeedSequence(0))
-        return
-    from orbitmc.exact.contraction import marginals
-
-    marginals(graph, memory=decision.settings.memory, plan=decision.plan, wanted=[])
 
 
 def variables_of(names: Iterable[Target]) -> tuple[int, ...]:
     """Places of the variables that names depend on, each once."""
     return tuple(dict.fromkeys(one.variable for one in names if one.known is None))
-
-
-def exact_about(decision: Decision, begun: float) -> About:
-    """What to say of an answer by elimination."""
-    return About(
-        method="exact",
-        reason=decision.reason,
-        seconds=time.perf_counter() - begun,
-        warnings=decision.remarks,
-    )
 
 
 @dataclass(frozen=True)
@@ -107,12 +78,9 @@ class FeatureEstimate:
 
     def over(self, sums: list[Floats]) -> Features:
         """What is known of some of the sums."""
-        from orbitmc.estimate.features import features
-
         return features(sums, self.recorded, self.lanes, self.known, self.rows)
 
     def ratio(self) -> Features:
-        from orbitmc.estimate.features import ratio
 
         return ratio(self.sums, self.recorded, self.lanes, self.known, self.rows)
 
@@ -126,27 +94,23 @@ def _require_memory(needed: int, settings: Settings) -> None:
 
 
 def sample_feature(
-    asked: View,
-    decision: Decision,
+    view: View,
+    plan: Plan,
     feature: Feature,
-    watchers: Iterable[RunObserver],
+    observers: Iterable[RunObserver],
     depends: Callable[[], Sequence[int]] | None = None,
 ) -> FeatureEstimate:
     """Run chains and sum a feature up; it `depends` on its variables, unless it says on which."""
-    from orbitmc.estimate.tally import rows_of
-    from orbitmc.inference.answer import run_chains, summarise_run
-    from orbitmc.sampling.run import partial_answer
-
-    model = decision.model
-    notes = FeatureSums(model.graph, feature, decision.settings.lane_count)
-    _require_memory(notes.bytes * decision.settings.pack_count, decision.settings)
-    run, chosen = run_chains(decision, watchers, asked.ground, notes=notes)
+    model = plan.model
+    notes = FeatureSums(model.graph, feature, plan.settings.lane_count)
+    _require_memory(notes.bytes * plan.settings.pack_count, plan.settings)
+    run, chosen = run_chains(plan, observers, view.ground, notes=notes)
     hasty = run.interrupted and not run.recorded
     run = partial_answer(run) if hasty else run
     places = np.array(feature.variables if depends is None else depends(), dtype=np.int64)
     names = tuple(model.names[place] for place in places)
-    found = summarise_run(run, replace(decision, query=names), chosen)
-    said = (*decision.remarks, *((EARLY,) if hasty else ()), *found.about.warnings)
+    found = summarise_run(run, replace(plan, query=names), chosen)
+    said = (*plan.remarks, *((EARLY,) if hasty else ()), *found.about.warnings)
     touched = np.isin(run.part_of, run.part_of[places])
     return FeatureEstimate(
         sums=notes.sums,
@@ -294,7 +258,7 @@ def split_marginals(found: Marginals, models: Sequence[Model]) -> list[Marginals
     """What was found of each model, in its own names and with its observed variables."""
     parts, first = [], 0
     for model in models:
-        own = found.columns.taken(np.arange(first, first + len(model.names)))
+        own = found.columns.take(np.arange(first, first + len(model.names)))
         columns = add_observed(model, replace(own, names=model.names))
         parts.append(replace(found, columns=columns))
         first += len(model.names)

@@ -26,7 +26,7 @@ from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._mixture import PAPER_WEIGHT, lifted, orbital_kernels
 from orbitmc.kernels._orbital import orbital
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.protocol import Kernel, picks_at_random
 from orbitmc.kernels.renaming import renaming
 from orbitmc.mln.grounding.ground_model import GroundModel, graph_of
 from orbitmc.mln.grounding.grounding import Ground
@@ -34,7 +34,7 @@ from orbitmc.mln.symmetry.approximate_classes import (
     classes_by_boolean_rank,
     classes_by_evidence,
     classes_by_messages,
-    clustered_weights,
+    cluster_rule_weights,
     variable_cells,
 )
 from orbitmc.mln.symmetry.classes import Classes, constant_swaps, value_kinds
@@ -45,7 +45,7 @@ from orbitmc.symmetry._automorphisms import (
     SymmetryReport,
     automorphisms,
     changes_energy,
-    given_generators,
+    group_of_generators,
     orbit_cells,
 )
 from orbitmc.symmetry.approximations import cluster_weights, low_rank
@@ -199,7 +199,7 @@ def parse_generators(model: Model, generators: Sequence[str]) -> PermutationGrou
         )
         for text in generators
     ]
-    return given_generators(model.graph, typed)
+    return group_of_generators(model.graph, typed)
 
 
 def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) -> Model:
@@ -216,9 +216,14 @@ def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) 
     return low_rank(clustered, rank) if rank else clustered
 
 
+def base_weight(settings: Settings) -> float:
+    """The share of steps that the base chain takes: as asked for, or as in the paper."""
+    return PAPER_WEIGHT if settings.alpha is None else settings.alpha
+
+
 def describe_base_only(base: Kernel) -> str:
     """What is left where there is nothing to jump along."""
-    return "Gibbs alone" if isinstance(base, RandomScan) else f"{type(base).__name__} alone"
+    return "Gibbs alone" if picks_at_random(base) else f"{type(base).__name__} alone"
 
 
 def _describe_group(found: SymmetryReport) -> str:
@@ -278,7 +283,7 @@ def lift_by_similar_evidence(
     ground = program_of(model)
     clusters = CLUSTERS if settings.clusters is None else settings.clusters
     if settings.approximation == "weights":
-        symmetric = graph_of(ground, clustered_weights(ground, clusters))
+        symmetric = graph_of(ground, cluster_rule_weights(ground, clusters))
         most, share = settings.max_moved, settings.min_acceptance
         exchanged = cheap_blocks(model, symmetric, most, share)
         return lift_by_exchange_blocks(prepared, exchanged, alpha=alpha, base=base)

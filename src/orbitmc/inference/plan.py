@@ -7,35 +7,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import inference, tuning
 from orbitmc._numba.compile_log import spent_before, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
-from orbitmc._util.arrays import lengths, narrow_dtype
+from orbitmc._util.arrays import lengths, short_repr
 from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.exact.plan import predict, require_fit
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import hard_factors, possible_values
-from orbitmc.inference.settings import DEFAULT_SECONDS, Settings
+from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
+from orbitmc.kernels import block_gibbs, mcsat
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.protocol import Kernel, require_kernel
 from orbitmc.sampling.budget import RunShape, array_bytes, run_bytes
 from orbitmc.sampling.pack import advance, empty_pack, start_values
 from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
 
 if TYPE_CHECKING:
-    from orbitmc.exact.plan import Plan
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.exact.templates import Template
     from orbitmc.mln.grounding.grounding import Ground
+    from orbitmc.sampling.checkpoint import Checkpoint
     from orbitmc.tuning.race import RaceResult
 
 
@@ -57,20 +62,21 @@ RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 
 @dataclass(frozen=True)
-class Decision:
+class Plan:
     """How a question will be answered, and why; `settings` name a method that is not `auto`.
 
-    `model` is what is asked about, with weights that can be added up; `remarks` say what that
-    took. `prepared` is its graph, if the decision prepared it already. So many `seconds` have gone
-    by since the question was asked, without compiling. `ruled_out` are methods that cannot answer,
-    or take too long. A `kernel` that was given is used as it is. `query` names the variables to
-    report, if not all.
+    An `elimination` answers exactly; without one, chains answer. `model` is what is asked about,
+    with weights that can be added up; `remarks` say what that took. `prepared` is its graph, if
+    the plan prepared it already. So many `seconds` have gone by since the question was asked,
+    without compiling. `ruled_out` are methods that cannot answer, or take too long. A `kernel`
+    that was given is used as it is, and a `checkpoint` is continued. `query` names the variables
+    to report, if not all. A timed run leaves `reserve` seconds for what is done after it.
     """
 
     model: Model
     settings: Settings
     reason: str
-    plan: Plan | None = None
+    elimination: EliminationPlan | None = None
     choice: RaceResult | None = None
     prepared: PreparedGraph | None = None
     remarks: tuple[str, ...] = ()
@@ -78,16 +84,25 @@ class Decision:
     ruled_out: tuple[str, ...] = ()
     kernel: Kernel | None = None
     query: tuple[str, ...] | None = None
+    checkpoint: Checkpoint | None = None
+    reserve: float = 0.0
+    begun: float = field(default_factory=working_time)
+
+    def record(self) -> dict[str, Any]:
+        """What a checkpoint needs to say, so that the same kernel can be built again."""
+        own = {} if self.kernel is None else {"own": type(self.kernel).__name__}
+        return {
+            "kernel": {**self.settings.kernel(), **own},
+            "ruled_out": list(self.ruled_out),
+            "query": None if self.query is None else list(self.query),
+        }
 
 
-def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Decision:
+def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     """Let a given kernel answer; settings that choose one have no meaning beside it."""
     if settings.method != "auto":
         raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
-    if not hasattr(kernel, "memory"):
-        raise InputError(
-            f"a kernel is a value such as om.kernels.gibbs(), not a {type(kernel).__name__}"
-        )
+    require_kernel(kernel)
     for one in settings_of(Settings).values():
         if one.methods and getattr(settings, one.name) != one.default:
             raise InputError(f"the kernel is given: leave out {one.name}")
@@ -97,9 +112,8 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Decisio
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
-    return Decision(
-        model, settings, reason, kernel=kernel, remarks=model.doubts, seconds=_spent(settings)
-    )
+    spent = _spent(settings)
+    return Plan(model, settings, reason, kernel=kernel, remarks=model.doubts, seconds=spent)
 
 
 def _spent(settings: Settings) -> float:
@@ -107,43 +121,44 @@ def _spent(settings: Settings) -> float:
     return 0.0 if settings.seconds is None else spent_before()
 
 
-def decide(
+def asked_at(settings: Settings) -> float:
+    """When the question was asked, on the clock that stands still while code compiles."""
+    return working_time() - _spent(settings)
+
+
+def plan_model(
     model: Model,
     settings: Settings,
-    eliminated: Callable[[FactorGraph], FactorGraph] = lambda graph: graph,
+    extend: Callable[[FactorGraph], FactorGraph] = lambda graph: graph,
     *,
     too_wide: str = "",
-) -> Decision:
+) -> Plan:
     """Choose a method, and for Lifted Metropolis-Hastings the jumps, unless they are given.
 
-    All that is chosen is in the decision's settings, so it can be carried out again. `eliminated`
+    All that is chosen is in the plan's settings, so it can be executed again. `extend`
     gives the graph that an exact answer eliminates, if it needs more than the model has. What is
     known to be `too_wide` for elimination, in words, is sampled.
     """
+    begun, before = asked_at(settings), _spent(settings)
     settings.require_use()
     settings.schedule()  # refuses two ends
     if settings.approximation is not None:
-        from orbitmc.inference.lift import program_of
-
-        program_of(model)  # refuses other models
-    before = _spent(settings)
+        inference.program_of(model)  # refuses other models
     try:
-        with Stopwatch() as deciding:
+        with Stopwatch() as planning:
             firm = harden(model)
             if too_wide and settings.method == "auto":
-                decision = _plan_sampling(firm.model, settings, too_wide)
+                plan = _plan_sampling(firm.model, settings, too_wide)
             elif settings.method in ("auto", "exact"):
-                decision = _plan_exact_or_sampling(firm.model, settings, eliminated)
+                plan = _plan_exact_or_sampling(firm.model, settings, extend)
             else:
                 _require_few_values(model, "the exact method has no such limit")
-                decision = _plan_as_requested(firm.model, settings)
+                plan = _plan_as_requested(firm.model, settings)
     except ContradictionError as error:
-        from orbitmc.graph.feasibility import explain_contradiction
-
         raise explain_contradiction(model, error) from None
-    chosen = with_block_work(decision.settings)
-    spent = before + deciding.seconds
-    return replace(decision, settings=chosen, remarks=firm.remarks, seconds=spent)
+    chosen = with_block_work(plan.settings)
+    spent = before + planning.seconds
+    return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
 
 
 def with_block_work(settings: Settings) -> Settings:
@@ -154,7 +169,7 @@ def with_block_work(settings: Settings) -> Settings:
     return replace(settings, block_work=max(1, int(BLOCK_SHARE * seconds * BLOCK_SPEED)))
 
 
-def _plan_as_requested(model: Model, settings: Settings) -> Decision:
+def _plan_as_requested(model: Model, settings: Settings) -> Plan:
     """Sample by the method that was asked for."""
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
     settings = _fit_slices_to_seconds(model.graph, settings)
@@ -164,18 +179,16 @@ def _plan_as_requested(model: Model, settings: Settings) -> Decision:
 
 
 def _plan_exact_or_sampling(
-    model: Model, settings: Settings, eliminated: Callable[[FactorGraph], FactorGraph]
-) -> Decision:
-    plan, reason = exact_plan(eliminated(model.graph), settings)
-    if plan is None:
+    model: Model, settings: Settings, extend: Callable[[FactorGraph], FactorGraph]
+) -> Plan:
+    elimination, reason = plan_elimination(extend(model.graph), settings)
+    if elimination is None:
         return _plan_sampling(model, settings, reason)
-    return Decision(model, replace(settings, method="exact"), reason, plan)
+    return Plan(model, replace(settings, method="exact"), reason, elimination)
 
 
-def exact_plan(graph: FactorGraph, settings: Settings) -> tuple[Plan | None, str]:
+def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """A plan of elimination and its price, or None and why it is not affordable."""
-    from orbitmc.exact.plan import predict, require_fit
-
     within = math.inf if settings.method == "exact" else most_seconds(settings)
     begun = working_time() - spent_before()
     try:
@@ -191,8 +204,6 @@ def exact_plan(graph: FactorGraph, settings: Settings) -> tuple[Plan | None, str
             raise
         return None, str(error)
     if settings.method == "exact" or is_affordable(plan, settings, working_time() - begun):
-        from orbitmc.inference.settings import describe_unused_settings
-
         return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
     return None, f"{describe_cost(plan)}, too much"
 
@@ -204,7 +215,7 @@ def order_search_seconds(settings: Settings) -> float:
     return min(ORDER_SECONDS, ORDER_SHARE * (settings.seconds or math.inf))
 
 
-def _longer_order_search_seconds(plan: Plan | Template, settings: Settings) -> float:
+def _longer_order_search_seconds(plan: EliminationPlan | Template, settings: Settings) -> float:
     """How long to look on for an order where a better one may be affordable; 0 elsewhere.
 
     A long run can wait, and a longer search finds orders that need a fraction of memory and time.
@@ -214,14 +225,14 @@ def _longer_order_search_seconds(plan: Plan | Template, settings: Settings) -> f
     return longer if near and longer > ORDER_SECONDS and not is_affordable(plan, settings) else 0.0
 
 
-def _plan_sampling(model: Model, settings: Settings, reason: str) -> Decision:
+def _plan_sampling(model: Model, settings: Settings, reason: str) -> Plan:
     """Sample, because exact elimination was ruled out."""
     _require_few_values(model, reason)
 
     settings = fit_to_budget(model.graph, settings)
     plain = replace(settings, method="gibbs")
     if settings.scan == "random" or settings.base == "low-width":
-        chosen = Decision(model, plain, reason)
+        chosen = Plan(model, plain, reason)
     elif in_blocks := _plan_blocks_if_frozen(model, plain, reason):
         chosen = in_blocks
     else:
@@ -229,7 +240,7 @@ def _plan_sampling(model: Model, settings: Settings, reason: str) -> Decision:
     return replace(chosen, ruled_out=("exact",))
 
 
-def _plan_blocks_if_frozen(model: Model, settings: Settings, reason: str) -> Decision | None:
+def _plan_blocks_if_frozen(model: Model, settings: Settings, reason: str) -> Plan | None:
     """Draw blocks instead of single variables, where zeros freeze these; None elsewhere."""
     asked = settings.method == "gibbs" and settings.base == "gibbs" and settings.scan is None
     if (
@@ -256,21 +267,20 @@ def _require_few_values(model: Model, otherwise: str) -> None:
         )
 
 
-def _plan_with_race(model: Model, settings: Settings, reason: str) -> Decision:
+def _plan_with_race(model: Model, settings: Settings, reason: str) -> Plan:
     """Let a race choose the jumps of Lifted Metropolis-Hastings."""
     require_memory(sampling_bytes(model.graph, settings), settings)
     if settings.method != "lmh" or settings.names_jumps:
-        return Decision(model, settings, reason)
+        return Plan(model, settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
-    from orbitmc.tuning.race import race
 
     prepared = prepared_for(model.graph, settings.schedule())
-    choice = race(model, prepared, seconds=RACE_SHARE * seconds)
+    choice = tuning.run_race(model, prepared, seconds=RACE_SHARE * seconds)
     moved = replace(settings, moves=choice.recipe.record())
-    return Decision(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
+    return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
 
-def describe_cost(plan: Plan | Template) -> str:
+def describe_cost(plan: EliminationPlan | Template) -> str:
     """What exact elimination costs, in words."""
     return (
         f"exact elimination takes about {format_bytes(plan.bytes)} and {plan.seconds:.2g} s "
@@ -278,7 +288,7 @@ def describe_cost(plan: Plan | Template) -> str:
     )
 
 
-def is_affordable(plan: Plan | Template, settings: Settings, spent: float = 0.0) -> bool:
+def is_affordable(plan: EliminationPlan | Template, settings: Settings, spent: float = 0.0) -> bool:
     """Whether an exact answer fits into the memory and the time that there is.
 
     So many seconds are `spent` of those that were asked for.
@@ -309,7 +319,7 @@ class PlannedKernel:
     pools: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def choose_kernel(
@@ -330,9 +340,7 @@ def choose_kernel(
 
 def _block_gibbs_kernel(model: Model, settings: Settings) -> PlannedKernel:
     """Gibbs that draws blocks of variables."""
-    from orbitmc.kernels.block_gibbs.kernel import low_width
-
-    kernel = low_width(model.graph, most_work=settings.block_work or math.inf)
+    kernel = block_gibbs.low_width(model.graph, most_work=settings.block_work or math.inf)
     return PlannedKernel(kernel, kernel.about)
 
 
@@ -346,43 +354,37 @@ def _lifted_kernel(
         if looking > SYMMETRY_SHARE * settings.seconds:
             return PlannedKernel(base, NO_TIME_FOR_SYMMETRIES)
     if ground is not None:
-        from orbitmc.inference.lift import lift_by_renaming
+        return inference.lift_by_renaming(
+            ground, model, prepared, alpha=inference.base_weight(settings), base=base
+        )
 
-        return lift_by_renaming(ground, model, prepared, alpha=_base_weight(settings), base=base)
-    from orbitmc.inference.lift import by_exact_symmetries
-
-    return by_exact_symmetries(model, prepared, alpha=_base_weight(settings), base=base)
+    return inference.by_exact_symmetries(
+        model, prepared, alpha=inference.base_weight(settings), base=base
+    )
 
 
 def _lmh_kernel(model: Model, prepared: PreparedGraph, settings: Settings) -> PlannedKernel:
     """Lifted Metropolis-Hastings: recorded jumps, given generators, or blocks that are shuffled."""
     if settings.approximation is not None:
-        from orbitmc.inference.lift import lift_by_similar_evidence
-
         base = base_chain(model, settings)
-        return lift_by_similar_evidence(
-            model, prepared, settings, alpha=_base_weight(settings), base=base
+        return inference.lift_by_similar_evidence(
+            model, prepared, settings, alpha=inference.base_weight(settings), base=base
         )
     if settings.moves is not None and not settings.generators:
-        from orbitmc.tuning.record import tuning_from_record
-
-        return PlannedKernel(tuning_from_record(settings.moves).kernel(model, prepared), "")
-    from orbitmc.inference.lift import CLUSTERS, by_approximate_symmetries, lift_by_generators
+        return PlannedKernel(tuning.tuning_from_record(settings.moves).kernel(model, prepared), "")
 
     base = base_chain(model, settings)
     if settings.generators:
-        return lift_by_generators(
-            model, prepared, settings.generators, alpha=_base_weight(settings), base=base
+        return inference.lift_by_generators(
+            model, prepared, settings.generators, alpha=inference.base_weight(settings), base=base
         )
     if settings.by_pilot:
-        from orbitmc.inference.lift import by_pilot
-
-        return by_pilot(prepared, alpha=_base_weight(settings), base=base)
-    return by_approximate_symmetries(
+        return inference.by_pilot(prepared, alpha=inference.base_weight(settings), base=base)
+    return inference.by_approximate_symmetries(
         model,
         prepared,
-        alpha=_base_weight(settings),
-        clusters=CLUSTERS if settings.clusters is None else settings.clusters,
+        alpha=inference.base_weight(settings),
+        clusters=inference.CLUSTERS if settings.clusters is None else settings.clusters,
         rank=settings.rank,
         max_moved=settings.max_moved,
         min_acceptance=settings.min_acceptance,
@@ -400,15 +402,8 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
-    from orbitmc.kernels.mcsat.kernel import WAYS, mc_sat
 
-    return mc_sat(model.graph, large=WAYS[settings.slices or "walk"])
-
-
-def _base_weight(settings: Settings) -> float:
-    from orbitmc.kernels._mixture import PAPER_WEIGHT
-
-    return PAPER_WEIGHT if settings.alpha is None else settings.alpha
+    return mcsat.mc_sat(model.graph, large=mcsat.WAYS[settings.slices or "walk"])
 
 
 # Whether a run fits into the memory that it may take.
@@ -430,13 +425,9 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
     """How much memory a run takes, its model and its answer included, before there is a kernel."""
     shape = _shape(settings)
     if "mcsat" in (settings.method, settings.base):
-        from orbitmc.kernels.mcsat.slices import slice_bytes
-
-        shape = shape._replace(extra=slice_bytes(graph))
+        shape = shape._replace(extra=mcsat.slice_bytes(graph))
     if settings.base == "low-width":
-        from orbitmc.kernels.block_gibbs.kernel import block_bytes
-
-        shape = shape._replace(extra=block_bytes(graph, settings.lane_count))
+        shape = shape._replace(extra=block_gibbs.block_bytes(graph, settings.lane_count))
     return run_bytes(graph, shape)
 
 

@@ -18,7 +18,7 @@ from orbitmc._simd.random import LANE_UNIT
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.order_search import search_order
 from orbitmc.exact.plan import predict
-from orbitmc.graph.feasibility import walked
+from orbitmc.graph.feasibility import walk_to_state
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.graph.model import model as model_of
@@ -176,7 +176,7 @@ def _starting() -> None:
     graph = crowded().graph
     _ask(network, method="gibbs")
     start_values(graph, LANES, np.random.SeedSequence(0))
-    walked(graph, possible_values(graph), np.random.default_rng(0))
+    walk_to_state(graph, possible_values(graph), np.random.default_rng(0))
 
 
 def _best() -> None:

@@ -8,24 +8,20 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from orbitmc._util.interrupts import interruptible
 from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.marginals import (
     Columns,
     Marginals,
-    Provenance,
     certain_columns,
     concatenate_columns,
 )
 from orbitmc.estimate.verdicts import OBSERVED
 from orbitmc.graph.model import Model
-from orbitmc.inference.answer import answered, kept
-from orbitmc.inference.cache import answer_from_cache
-from orbitmc.inference.plan import decide
+from orbitmc.inference._marginals import marginals
 from orbitmc.inference.query import Names
-from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
+from orbitmc.inference.settings import Options, Settings, accepts_settings
 from orbitmc.mln.data.database import TRUE, Database, Ints, merge_databases, universe
 from orbitmc.mln.data.reader import parse_database, read_database
 from orbitmc.mln.grounding.ground_model import model_of
@@ -33,7 +29,7 @@ from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground, Watch, Worl
 from orbitmc.mln.grounding.queries import (
     Pattern,
     QueryAtoms,
-    named_predicates,
+    predicates_by_name,
     query_atoms,
     query_lines,
     read_conjunctions,
@@ -90,7 +86,6 @@ class MarkovLogic(HtmlRepr):
         return query_atoms(self.ground, self.patterns)
 
     @accepts_settings
-    @interruptible()
     def marginals(
         self,
         settings: Settings | None = None,
@@ -100,21 +95,7 @@ class MarkovLogic(HtmlRepr):
         **options: Unpack[Options],
     ) -> Marginals:
         """How probable each atom is; a query may ask about others than the program was read for."""
-        chosen, asked = merge_options(settings, options), self.asking(query)
-        try:
-            if asked.conjunctions:
-                return asked.joint_answer(chosen, watchers)
-            found = answer_from_cache(self.model, None, chosen, asked.variables)
-            if found is None:
-                with kept(chosen) as keep:
-                    decision = decide(self.model, chosen)
-                    if decision.plan is not None:
-                        decision = replace(decision, query=asked.variables)
-                    found = answered(decision, watchers, keep, self.ground)
-            again = Provenance(self.model, None, vars(chosen), in_atoms=asked.in_atoms)
-            return replace(asked.in_atoms(found), asked=again)
-        except ContradictionError as error:
-            raise self.explained(error) from None
+        return marginals(self, query=query, settings=settings, watchers=watchers, **options)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -131,12 +112,6 @@ class MarkovLogic(HtmlRepr):
         return replace(
             self, patterns=read_query(text, program), conjunctions=read_conjunctions(text, program)
         )
-
-    def joint_answer(self, settings: Settings, watchers: Iterable[RunObserver]) -> Marginals:
-        """How probable conjunctions are, and their atoms."""
-        from orbitmc.inference._probability import conjunctions
-
-        return conjunctions(self, settings, watchers)
 
     def atoms_in(self, query: Names) -> Sequence[str]:
         """The atoms that a query means, known or not."""
@@ -158,7 +133,7 @@ class MarkovLogic(HtmlRepr):
         holds = (asked.status[known] == TRUE).astype(float)
         decided = certain_columns(_names(asked, known), [TRUTH] * len(known), holds, OBSERVED)
         order = np.argsort(np.concatenate([unknown, known]))
-        return replace(found, columns=concatenate_columns([sampled, decided]).taken(order))
+        return replace(found, columns=concatenate_columns([sampled, decided]).take(order))
 
     def _places(self, own: Columns, variables: Ints) -> Ints:
         """Where the model's variables stand in an answer; mostly in the model's own order."""
@@ -259,7 +234,7 @@ def ground_program(
     """Ground a program for a query."""
     patterns = read_query(query, program) if query is not None else ()
     asked = None if query is None else frozenset(pattern.predicate for pattern in patterns)
-    world = World(asked, named_predicates(opened, program), named_predicates(closed, program))
+    world = World(asked, predicates_by_name(opened, program), predicates_by_name(closed, program))
     remarks = [*program.warnings, *known.warnings, *closed_by_few(program, known, world)]
     remarks += asked_though_closed(world)
     declared = program.predicates.keys()

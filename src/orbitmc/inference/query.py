@@ -1,11 +1,15 @@
-"""Which variables of a model a question is about."""
+"""What is asked: about which model, given what evidence, and which question.
+
+A `View` finds names in a model: variables, or atoms of a program. A `Question` is bound to a view
+and knows how elimination answers it, and how chains do. `inference.answer.answer` asks it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +19,29 @@ from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
+from orbitmc.mln import data, grounding
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.inference.cache import CachedElimination
+    from orbitmc.inference.plan import Plan
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.inference.settings import Settings
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.mln.grounding.queries import QueryAtoms
+    from orbitmc.sampling.run import RunObserver
+
+Answer = TypeVar("Answer")
+AnswerCo = TypeVar("AnswerCo", covariant=True)
+Scope = tuple[int, ...]
 
 
 Names = Sequence[str] | str
 """One name, or several."""
+
+Program: TypeAlias = "MarkovLogic"
+"""A ground Markov logic program; its files are loaded when one is read."""
 
 
 def resolve_query(query: Names | None, model: Model) -> tuple[str, ...] | None:
@@ -47,8 +61,13 @@ def resolve_query(query: Names | None, model: Model) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(named))
 
 
-def names_in(typed: Names, model: Model) -> list[str]:
-    """Take a typed query, or several, apart at commas, but not the name of one variable."""
+def names_in(typed: Names, model: Model | Program) -> list[str]:
+    """Take a typed query, or several, apart at commas, but not the name of one variable.
+
+    Of a program, they are the atoms that the query means.
+    """
+    if not isinstance(model, Model):
+        return list(model.atoms_in(typed))
     texts = [typed] if isinstance(typed, str) else typed
     return [name for text in texts for name in _names_in(text, model)]
 
@@ -57,10 +76,6 @@ def _names_in(text: str, model: Model) -> list[str]:
     if text in model.order:
         return [text]
     return [name for part in text.split(",") if (name := part.strip())]
-
-
-Program: TypeAlias = "MarkovLogic"
-"""A ground Markov logic program; its files are loaded when one is read."""
 
 
 def require_program(model: object) -> None:
@@ -129,28 +144,14 @@ class View:
         """Say a contradiction in terms of whoever asked."""
         return error if self.program is None else self.program.explained(error)
 
-    def quick_row(
-        self, evidence: Evidence | None, settings: Settings, tied: Sequence[tuple[int, ...]] = ()
-    ) -> CachedElimination | None:
-        """An exact answer with more evidence, where that is soon prepared, or was prepared before.
-
-        Its tables are those of variables of `model`, which need not be conditioned for it.
-        """
-        refused = self.program is not None and evidence is not None and len(evidence) > 0
-        if refused or settings.method not in ("auto", "exact"):
-            return None
-        from orbitmc.inference.cache import cached_elimination
-
-        return cached_elimination(self.model, evidence, settings, tied)
-
     def decided_by(self, evidence: Evidence | None) -> Collection[str]:
         """Variables of which evidence tells the value."""
         said = {} if evidence is None else dict(evidence.items())
         return resolve(said, self.model.domains()).hard.keys()
 
-    def told(self, found: Marginals) -> Marginals:
+    def render(self, marginals: Marginals) -> Marginals:
         """Marginals of variables in terms of whoever asked."""
-        return found if self.program is None else self.program.in_atoms(found)
+        return marginals if self.program is None else self.program.in_atoms(marginals)
 
     def named(self, names: Sequence[str]) -> tuple[Target, ...]:
         """Find several names, each given once."""
@@ -187,9 +188,10 @@ def _atoms(program: MarkovLogic) -> View:
 
 
 def _atom(program: MarkovLogic, name: str) -> Target:
-    from orbitmc.mln.grounding.queries import query_atoms, read_query
 
-    found = query_atoms(program.ground, read_query(name, program.ground.program))
+    found = grounding.query_atoms(
+        program.ground, grounding.read_query(name, program.ground.program)
+    )
     if len(found.names) != 1:
         some = f", such as {found.names[0]}" if found.names else ""
         raise InputError(f"{quote(name)} fits {len(found.names)} atoms: name one ground atom{some}")
@@ -198,11 +200,9 @@ def _atom(program: MarkovLogic, name: str) -> Target:
 
 def atom_targets(program: MarkovLogic, atoms: QueryAtoms) -> list[Target]:
     """Atoms as names that are false or true."""
-    from orbitmc.mln.data.database import TRUE
-
     size = program.model.graph.cardinality
     return [
-        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == TRUE)]))
+        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == data.TRUE)]))
         if variable < 0
         else Target(name, TRUTHS, variable, (np.arange(size[variable]) == value).astype(np.int64))
         for name, status, variable, value in zip(
@@ -246,3 +246,40 @@ def reindex(one: Target, before: Model, after: Model) -> Target:
         return replace(one, variable=after.index[name])
     value = after.observed[name].value
     return replace(one, variable=NO_VARIABLE, meaning=one.meaning[[value]])
+
+
+class Question(Protocol[AnswerCo]):
+    """A question in terms of one view: how elimination answers it, and how chains do.
+
+    `scopes` are the variables whose joint tables answer it; None if no few tables do. Only what
+    `can_resume` is kept in a checkpoint.
+    """
+
+    @property
+    def scopes(self) -> Sequence[Scope] | None: ...
+
+    @property
+    def can_resume(self) -> bool: ...
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> AnswerCo | None:
+        """The answer from a small model that is eliminated already; None if it cannot tell."""
+
+    def plan(self, settings: Settings) -> Plan:
+        """Choose how to answer."""
+
+    def from_elimination(self, plan: Plan) -> AnswerCo:
+        """The exact answer, as planned."""
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> AnswerCo:
+        """The sampled answer, as planned."""
+
+
+@dataclass(frozen=True)
+class Query(Generic[Answer]):
+    """A model or a program, what is known of it, and a question that `bind` puts to a view."""
+
+    model: Model | Program
+    evidence: Evidence | None
+    bind: Callable[[View], Question[Answer]]

@@ -13,19 +13,23 @@ from numpy.typing import NDArray
 from orbitmc._numba.compile_log import asked_before, spent_before
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import stop_on_ctrl_c
-from orbitmc._util.text import format_bytes, listed, quote, suggestion
+from orbitmc._util.text import format_bytes, join_words, quote, suggestion
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import SEVEREST
 from orbitmc.exact.templates import Batch, Elimination, batches, chunks
 from orbitmc.graph.evidence import Seen, resolve
 from orbitmc.graph.model import Model
-from orbitmc.inference._marginals import marginals
+from orbitmc.inference._marginals import execute_plan, marginals
 from orbitmc.inference._predict import Errors, Predictions, Progress
-from orbitmc.inference.answer import carry_out
 from orbitmc.inference.cache import prepared_elimination
 from orbitmc.inference.feature_sampling import join_models, split_marginals
-from orbitmc.inference.plan import MAX_BLOCK_GIBBS_VARIABLES, decide, exact_plan, sampling_bytes
+from orbitmc.inference.plan import (
+    MAX_BLOCK_GIBBS_VARIABLES,
+    plan_elimination,
+    plan_model,
+    sampling_bytes,
+)
 from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, describe_unused_settings
 from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph, workers_of
 from orbitmc.sampling.run import LEAST_SHARE, RunObserver
@@ -233,7 +237,7 @@ class SampledRows:
         """Why elimination cannot answer, in words; nothing if it can."""
         if self.settings.method not in ("auto", "exact"):
             return f"{self.settings.method} was asked for"
-        plan, reason = exact_plan(model.graph, self.settings)
+        plan, reason = plan_elimination(model.graph, self.settings)
         return "" if plan is not None else reason
 
     def batches(self) -> Iterator[list[Kind]]:
@@ -260,8 +264,8 @@ class SampledRows:
         try:
             share = self._share(len(batch))
             with asked_before():
-                decision = decide(join_models(models, labels), share, too_wide=reason)
-                found = carry_out(decision, watchers)
+                plan = plan_model(join_models(models, labels), share, too_wide=reason)
+                found = execute_plan(plan, watchers)
         except ContradictionError as error:
             if len(batch) == 1:
                 yield str(error), batch[0].rows
@@ -354,7 +358,7 @@ class RowAnswerer:
             if name in asked and (seen := int((value != UNSEEN).sum())):
                 known[name] = seen
         if known:
-            few = listed(f"{quote(name)} (in {seen:,} rows)" for name, seen in known.items())
+            few = join_words(f"{quote(name)} (in {seen:,} rows)" for name, seen in known.items())
             yield (
                 f"what is asked for is a column of the table: {few}. It counts as evidence, so the "
                 "answers of these rows repeat it; to predict it, ignore it (--ignore, ignore=)"

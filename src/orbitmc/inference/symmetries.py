@@ -41,7 +41,7 @@ from orbitmc.kernels.renaming import renaming
 from orbitmc.mln.data.database import Ints, Universe
 from orbitmc.mln.grounding.ground_model import graph_of
 from orbitmc.mln.grounding.grounding import Ground
-from orbitmc.mln.symmetry.approximate_classes import clustered_weights
+from orbitmc.mln.symmetry.approximate_classes import cluster_rule_weights
 from orbitmc.mln.symmetry.classes import constant_swaps
 from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.symmetry._automorphisms import SymmetryReport, automorphisms, orbit_cells
@@ -102,7 +102,7 @@ class RelationalApproximation:
 
 def rule_weight_orbits(ground: Ground, seconds: float) -> Ints:
     """Cells of atoms that are alike once the weights of rules are put into clusters."""
-    symmetric = graph_of(ground, clustered_weights(ground, CLUSTERS))
+    symmetric = graph_of(ground, cluster_rule_weights(ground, CLUSTERS))
     return orbit_cells(automorphisms(symmetric, seconds=seconds).group)
 
 

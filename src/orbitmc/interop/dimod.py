@@ -67,18 +67,18 @@ def to_dimod(model: Model, beta: float = 1.0, *, vartype: str | None = None) -> 
         raise InputError(f"vartype is SPIN or BINARY, not {vartype!r}")
     _require_binary(model)
     dimod = extra("dimod", "dimod")
-    found = dimod.BinaryQuadraticModel("BINARY")
+    bqm = dimod.BinaryQuadraticModel("BINARY")
     for name in model.names:
-        found.add_variable(name)
-    found.offset -= model.graph.constant / beta
+        bqm.add_variable(name)
+    bqm.offset -= model.graph.constant / beta
     for factor in range(model.graph.factors):
-        _add_energy(found, model, factor, beta)
-    return found.change_vartype(kind, inplace=False)
+        _add_energy(bqm, model, factor, beta)
+    return bqm.change_vartype(kind, inplace=False)
 
 
 def _vartype(model: Model) -> str:
     spins = (SPIN, UP_AND_DOWN)
-    return "SPIN" if model.values and all(own in spins for own in model.values) else "BINARY"
+    return "SPIN" if model.values and all(values in spins for values in model.values) else "BINARY"
 
 
 def _require_binary(model: Model) -> None:
@@ -87,7 +87,7 @@ def _require_binary(model: Model) -> None:
             raise InputError(f"dimod has binary variables only, and {name!r} has {len(values)}")
 
 
-def _add_energy(found: Any, model: Model, factor: int, beta: float) -> None:
+def _add_energy(bqm: Any, model: Model, factor: int, beta: float) -> None:
     names = [model.names[variable] for variable in model.graph.scope_of(factor)]
     if len(names) > 2:
         raise InputError(
@@ -95,17 +95,17 @@ def _add_energy(found: Any, model: Model, factor: int, beta: float) -> None:
         )
     table = -model.graph.expanded(factor) / beta
     if not np.isfinite(table).all():
-        shown = ", ".join(names)
-        raise InputError(f"dimod has finite energies only, and a factor over {shown} has a zero")
+        scope = ", ".join(names)
+        raise InputError(f"dimod has finite energies only, and a factor over {scope} has a zero")
     first = float(table.flat[0])
-    found.offset += first
+    bqm.offset += first
     if len(names) == 1:
-        found.add_linear(names[0], float(table[1]) - first)
+        bqm.add_linear(names[0], float(table[1]) - first)
     elif len(names) == 2:
-        found.add_linear(names[0], float(table[1, 0]) - first)
-        found.add_linear(names[1], float(table[0, 1]) - first)
+        bqm.add_linear(names[0], float(table[1, 0]) - first)
+        bqm.add_linear(names[1], float(table[0, 1]) - first)
         twist = table[1, 1] - table[1, 0] - table[0, 1] + table[0, 0]
-        found.add_quadratic(names[0], names[1], float(twist))
+        bqm.add_quadratic(names[0], names[1], float(twist))
 
 
 # A sampler that dimod and the libraries around it can use.

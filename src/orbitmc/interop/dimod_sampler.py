@@ -59,15 +59,15 @@ class DimodSampler(_base()):  # type: ignore[misc]
         self.remove_unknown_kwargs(**unknown)
         if isinstance(num_reads, bool) or not isinstance(num_reads, int) or num_reads < 1:
             raise InputError(f"num_reads is a whole number above 0, not {num_reads!r}")
-        drawn = draws(
+        result = draws(
             from_dimod(bqm, beta), chains=num_reads, samples=1, seed=seed, method=method,
             warm_up=warm_up, spacing=spacing,
         )  # fmt: skip
-        if not drawn.values.shape[1]:  # Ctrl-C in the warm-up: there is no state to give
+        if not result.values.shape[1]:  # Ctrl-C in the warm-up: there is no state to give
             raise KeyboardInterrupt
         # Draws have the order of the model's names, which is that of bqm.variables.
-        states = drawn.values[:, 0, :].astype(np.int8)
+        states = result.values[:, 0, :].astype(np.int8)
         states = 2 * states - 1 if bqm.vartype.name == "SPIN" else states
-        about = {"beta": beta, "method": drawn.about.method, "verdict": drawn.verdict}
+        about = {"beta": beta, "method": result.about.method, "verdict": result.verdict}
         labels = list(bqm.variables)
         return self.dimod.SampleSet.from_samples_bqm((states, labels), bqm, info=about)

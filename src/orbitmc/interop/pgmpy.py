@@ -31,11 +31,11 @@ class Labelled:
     def number(self, variable: Hashable, state: Any) -> int:
         """The place of a state among those of its variable."""
         self.require(variable)
-        for place, own in enumerate(self.states[variable]):
-            if own == state and isinstance(own, bool) == isinstance(state, bool):
+        for place, label in enumerate(self.states[variable]):
+            if label == state and isinstance(label, bool) == isinstance(state, bool):
                 return place
-        shown = ", ".join(map(repr, self.states[variable]))
-        raise InputError(f"unknown state {state!r} of variable {variable!r}; it has {shown}")
+        labels = ", ".join(map(repr, self.states[variable]))
+        raise InputError(f"unknown state {state!r} of variable {variable!r}; it has {labels}")
 
     def require(self, variable: Hashable) -> None:
         if variable not in self.names:
@@ -70,12 +70,12 @@ def label_model(network: Any) -> Labelled:
             states.setdefault(variable, _states(factor, variable, int(size)))
     _require_tables(network, states)
     names = dict(zip(states, format_names(states), strict=True))
-    domains = {names[variable]: format_names(own) for variable, own in states.items()}
-    tables = [([names[v] for v in one.variables], _table(one, states)) for one in factors]
-    found = model(domains, tables)
+    domains = {names[variable]: format_names(labels) for variable, labels in states.items()}
+    tables = [([names[v] for v in entry.variables], _table(entry, states)) for entry in factors]
+    labelled = model(domains, tables)
     if hasattr(network, "get_cpds"):
-        found = replace(found, doubts=row_doubts(_rows(*one, domains) for one in tables))
-    return Labelled(found, names, states)
+        labelled = replace(labelled, doubts=row_doubts(_rows(*entry, domains) for entry in tables))
+    return Labelled(labelled, names, states)
 
 
 def _rows(scope: Sequence[str], table: Floats, domains: Mapping[str, tuple[str, ...]]) -> Rows:
@@ -88,9 +88,9 @@ def _factors(network: Any) -> Iterator[Any]:
     """Tables of a network, as factors."""
     if hasattr(network, "get_cpds"):
         every = network.get_cpds()
-        if any(not hasattr(one, "to_factor") for one in every):
+        if any(not hasattr(cpd, "to_factor") for cpd in every):
             raise InputError("expected discrete conditional probabilities (TabularCPD) only")
-        return (one.to_factor() for one in every)
+        return (cpd.to_factor() for cpd in every)
     if hasattr(network, "get_factors"):
         return iter(network.get_factors())
     raise InputError(f"expected a {KINDS} of pgmpy, not a {type(network).__name__}")
@@ -98,11 +98,11 @@ def _factors(network: Any) -> Iterator[Any]:
 
 def _states(factor: Any, variable: Hashable, size: int) -> tuple[Any, ...]:
     """What a factor calls the states of a variable: numbers from 0, unless it says otherwise."""
-    own = (getattr(factor, "state_names", None) or {}).get(variable)
-    found = tuple(range(size)) if own is None else tuple(own)
-    if len(found) != size or len(set(map(repr, found))) != size:
-        raise InputError(f"variable {variable!r} needs {size} different states, has {found!r}")
-    return found
+    names = (getattr(factor, "state_names", None) or {}).get(variable)
+    labels = tuple(range(size)) if names is None else tuple(names)
+    if len(labels) != size or len(set(map(repr, labels))) != size:
+        raise InputError(f"variable {variable!r} needs {size} different states, has {labels!r}")
+    return labels
 
 
 def _require_tables(network: Any, states: Mapping[Hashable, Any]) -> None:
@@ -119,14 +119,14 @@ def _table(factor: Any, states: Mapping[Hashable, Sequence[Any]]) -> Floats:
     """The table of a factor, with the states of each variable in the order of the model."""
     table = np.asarray(factor.values, dtype=np.float64)
     for axis, (variable, size) in enumerate(zip(factor.variables, table.shape, strict=True)):
-        own, wanted = list(_states(factor, variable, size)), list(states[variable])
-        if own == wanted:
+        labels, wanted = list(_states(factor, variable, size)), list(states[variable])
+        if labels == wanted:
             continue
-        if sorted(map(repr, own)) != sorted(map(repr, wanted)):
+        if sorted(map(repr, labels)) != sorted(map(repr, wanted)):
             raise InputError(
-                f"factors disagree about the states of {variable!r}: {wanted!r} and {own!r}"
+                f"factors disagree about the states of {variable!r}: {wanted!r} and {labels!r}"
             )
-        table = table.take([own.index(state) for state in wanted], axis=axis)
+        table = table.take([labels.index(state) for state in wanted], axis=axis)
     return table
 
 
@@ -169,58 +169,66 @@ class PgmpyInference:
         States are those of the network. `elimination_order` and `show_progress` are accepted and
         change nothing.
         """
-        asked = list(variables)
-        if not asked or len(set(asked)) != len(asked):
+        targets = list(variables)
+        if not targets or len(set(targets)) != len(targets):
             raise InputError("variables names each variable once, and one at least")
-        seen = self._seen(evidence or {}, virtual_evidence or ())
-        for variable in asked:
+        observations = self._observations(evidence or {}, virtual_evidence or ())
+        for variable in targets:
             self.network.require(variable)
             if variable in (evidence or {}):
                 raise InputError(f"variable {variable!r} is asked for and observed")
-        return self._joint(asked, seen) if joint else self._each(asked, seen)
+        return self._joint(targets, observations) if joint else self._each(targets, observations)
 
-    def _seen(self, evidence: Mapping[Hashable, Any], virtual: Sequence[Any]) -> dict[str, Seen]:
-        network, found = self.network, dict[str, Seen]()
+    def _observations(
+        self, evidence: Mapping[Hashable, Any], virtual: Sequence[Any]
+    ) -> dict[str, Seen]:
+        network, observations = self.network, dict[str, Seen]()
         for variable, state in evidence.items():
             place = network.number(variable, state)
             name = network.names[variable]
-            found[name] = network.model.domains()[name][place]
+            observations[name] = network.model.domains()[name][place]
         for cpd in virtual:
             variable = cpd.variables[0]
             network.require(variable)
-            if network.names[variable] in found:
+            if network.names[variable] in observations:
                 raise InputError(f"two findings about variable {variable!r}")
-            found[network.names[variable]] = self._likelihood(cpd, variable)
-        return found
+            observations[network.names[variable]] = self._likelihood(cpd, variable)
+        return observations
 
     def _likelihood(self, cpd: Any, variable: Hashable) -> list[float]:
         """Weights of virtual evidence, in the order of the model's states."""
         weights = np.asarray(cpd.values, dtype=np.float64).reshape(-1).tolist()
-        own = (getattr(cpd, "state_names", None) or {}).get(variable)
+        labels = (getattr(cpd, "state_names", None) or {}).get(variable)
         wanted = self.network.states[variable]
-        if own is not None and set(map(repr, own)) == set(map(repr, wanted)):
-            return [weights[list(own).index(state)] for state in wanted]
-        if own is None or list(own) == list(range(len(weights))):  # pgmpy's, if none are given
+        if labels is not None and set(map(repr, labels)) == set(map(repr, wanted)):
+            return [weights[list(labels).index(state)] for state in wanted]
+        if labels is None or list(labels) == list(
+            range(len(weights))
+        ):  # pgmpy's, if none are given
             return weights
         raise InputError(
-            f"virtual evidence has other states of {variable!r} than the network: {list(own)!r} "
+            f"virtual evidence has other states of {variable!r} than the network: {list(labels)!r} "
             f"and {list(wanted)!r}"
         )
 
-    def _each(self, asked: Sequence[Hashable], seen: Mapping[str, Seen]) -> dict[Hashable, Any]:
-        names = [self.network.names[variable] for variable in asked]
-        found = marginals(self.network.model, seen, query=names, **self.settings)
-        self.about, self.converged = found.about, found.converged
-        return {v: self._factor([v], found[self.network.names[v]].probability) for v in asked}
+    def _each(
+        self, targets: Sequence[Hashable], observations: Mapping[str, Seen]
+    ) -> dict[Hashable, Any]:
+        names = [self.network.names[variable] for variable in targets]
+        answer = marginals(self.network.model, observations, query=names, **self.settings)
+        self.about, self.converged = answer.about, answer.converged
+        return {v: self._factor([v], answer[self.network.names[v]].probability) for v in targets}
 
-    def _joint(self, asked: Sequence[Hashable], seen: Mapping[str, Seen]) -> Any:
-        names = [self.network.names[variable] for variable in asked]
-        found = joint_of(self.network.model, names, seen, **self.settings)
-        self.about, self.converged = found.about, found.converged
-        return self._factor(asked, found.probability)
+    def _joint(self, targets: Sequence[Hashable], observations: Mapping[str, Seen]) -> Any:
+        names = [self.network.names[variable] for variable in targets]
+        answer = joint_of(self.network.model, names, observations, **self.settings)
+        self.about, self.converged = answer.about, answer.converged
+        return self._factor(targets, answer.probability)
 
-    def _factor(self, asked: Sequence[Hashable], probability: Any) -> Any:
-        states = {variable: list(self.network.states[variable]) for variable in asked}
-        sizes = [len(own) for own in states.values()]
-        made = extra("pgmpy.factors.discrete", "pgmpy").DiscreteFactor
-        return made(list(asked), sizes, np.asarray(probability).reshape(-1), state_names=states)
+    def _factor(self, targets: Sequence[Hashable], probability: Any) -> Any:
+        states = {variable: list(self.network.states[variable]) for variable in targets}
+        sizes = [len(labels) for labels in states.values()]
+        factor_type = extra("pgmpy.factors.discrete", "pgmpy").DiscreteFactor
+        return factor_type(
+            list(targets), sizes, np.asarray(probability).reshape(-1), state_names=states
+        )

@@ -35,9 +35,9 @@ def from_pyagrum(network: Any) -> Model:
     """
     tensors = list(_tensors(network))
     variables = [network.variable(node) for node in network.nodes()]
-    domains = {one.name(): tuple(one.labels()) for one in variables}
-    found = model(domains, [(names_in(tensor), table_in(tensor)) for tensor in tensors])
-    return network_of_rows(found) if hasattr(network, "cpt") else found
+    domains = {variable.name(): tuple(variable.labels()) for variable in variables}
+    result = model(domains, [(names_in(tensor), table_in(tensor)) for tensor in tensors])
+    return network_of_rows(result) if hasattr(network, "cpt") else result
 
 
 def _tensors(network: Any) -> Iterator[Any]:
@@ -91,22 +91,25 @@ class PyAgrumInference:
 
     def setEvidence(self, evidence: Mapping[Any, Any]) -> None:  # noqa: N802
         """Let this be all that is observed."""
-        self.evidence = {self._name(one): self._seen(one, seen) for one, seen in evidence.items()}
+        self.evidence = {
+            self._name(variable): self._observation(variable, value)
+            for variable, value in evidence.items()
+        }
         self.answer = None
 
-    def addEvidence(self, variable: Any, seen: Any) -> None:  # noqa: N802
+    def addEvidence(self, variable: Any, value: Any) -> None:  # noqa: N802
         """Observe one variable more."""
         if self._name(variable) in self.evidence:
             raise InputError(
                 f"{self._name(variable)!r} is observed already: chgEvidence changes it"
             )
-        self.chgEvidence(variable, seen, new=True)
+        self.chgEvidence(variable, value, new=True)
 
-    def chgEvidence(self, variable: Any, seen: Any, *, new: bool = False) -> None:  # noqa: N802
+    def chgEvidence(self, variable: Any, value: Any, *, new: bool = False) -> None:  # noqa: N802
         """Change what was observed of a variable."""
         if self._name(variable) not in self.evidence and not new:
             raise InputError(f"{self._name(variable)!r} is not observed: addEvidence observes it")
-        self.evidence[self._name(variable)] = self._seen(variable, seen)
+        self.evidence[self._name(variable)] = self._observation(variable, value)
         self.answer = None
 
     def eraseEvidence(self, variable: Any) -> None:  # noqa: N802
@@ -120,8 +123,8 @@ class PyAgrumInference:
 
     def makeInference(self) -> None:  # noqa: N802
         """Ask for all posteriors; `posterior` does so by itself where it is needed."""
-        found = marginals(self.model, self.evidence, **self.settings)
-        self.answer, self.about, self.converged = found, found.about, found.converged
+        answer = marginals(self.model, self.evidence, **self.settings)
+        self.answer, self.about, self.converged = answer, answer.about, answer.converged
 
     def posterior(self, variable: Any) -> Any:
         """The probabilities of the values of a variable, as a Tensor."""
@@ -133,18 +136,18 @@ class PyAgrumInference:
 
     def jointPosterior(self, variables: Iterable[Any]) -> Any:  # noqa: N802
         """The probabilities of the joint values of some variables, as a Tensor."""
-        names = [self._name(one) for one in variables]
-        found = joint(self.model, names, self.evidence, **self.settings)
-        self.about, self.converged = found.about, found.converged
-        return self._tensor(names, found.probability)
+        names = [self._name(variable) for variable in variables]
+        answer = joint(self.model, names, self.evidence, **self.settings)
+        self.about, self.converged = answer.about, answer.converged
+        return self._tensor(names, answer.probability)
 
     def _tensor(self, names: list[str], probability: Any) -> Any:
         """A tensor whose array has the axes of `names`: the last one is added first."""
-        made = extra("pyagrum", "pyagrum").Tensor()
+        tensor = extra("pyagrum", "pyagrum").Tensor()
         for name in reversed(names):
-            made.add(self.network.variableFromName(name))
-        made.fillWith(np.asarray(probability).reshape(-1).tolist())
-        return made
+            tensor.add(self.network.variableFromName(name))
+        tensor.fillWith(np.asarray(probability).reshape(-1).tolist())
+        return tensor
 
     def _name(self, variable: Any) -> str:
         """The name of a variable, given by its name or its number."""
@@ -153,13 +156,13 @@ class PyAgrumInference:
             raise InputError(f"unknown variable {variable!r}")
         return str(name)
 
-    def _seen(self, variable: Any, seen: Any) -> Seen:
+    def _observation(self, variable: Any, value: Any) -> Seen:
         """What was observed; a whole number is the place of a label, whatever labels are called."""
         labels = self.model.domains()[self._name(variable)]
-        if isinstance(seen, bool) or not isinstance(seen, int | np.integer):
-            return seen
-        if not 0 <= seen < len(labels):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            return value
+        if not 0 <= value < len(labels):
             raise InputError(
-                f"{self._name(variable)!r} has labels 0 to {len(labels) - 1}, not {seen}"
+                f"{self._name(variable)!r} has labels 0 to {len(labels) - 1}, not {value}"
             )
-        return labels[int(seen)]
+        return labels[int(value)]

@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation
-from orbitmc._util.arrays import Bytes, Numbers, narrow_dtype
+from orbitmc._util.arrays import Bytes, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.kernels.protocol import Kernel, Part, steps
+from orbitmc.kernels.protocol import (
+    Kernel,
+    Part,
+    block_plans,
+    draws_anew,
+    independent_after,
+    steps,
+)
 
 
 class AlternationMemory(NamedTuple):
@@ -36,11 +43,22 @@ class Alternation(NamedTuple):
     split: int
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
         return (*self.base.outcomes, *self.jump.outcomes)
+
+    @property
+    def draws_anew(self) -> bool:
+        return draws_anew(self.jump)
+
+    @property
+    def independent_after(self) -> int | None:
+        return None if independent_after(self.jump) is None else self.period
+
+    def block_plans(self, memory: AlternationMemory) -> tuple[Any, Any] | None:
+        return block_plans(self.base, memory.base)
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> AlternationMemory:
         left = np.full(1, self.period, dtype=np.int64)
@@ -54,8 +72,8 @@ class Alternation(NamedTuple):
         memory = whole.memory
         base = whole._replace(kernel=self.base, memory=memory.base, outcomes=before)
         jump = whole._replace(kernel=self.jump, memory=memory.jump, outcomes=after)
-        own = whole._replace(prepared=(), memory=memory._replace(base=(), jump=()))
-        return own, {"base": base, "jump": jump}
+        alone = whole._replace(prepared=(), memory=memory._replace(base=(), jump=()))
+        return alone, {"base": base, "jump": jump}
 
 
 @implementation(steps, Alternation)
@@ -92,3 +110,11 @@ def alternation(base: Kernel, jump: Kernel, *, period: int) -> Alternation:
     if period < 1:
         raise InputError(f"jumps come after at least one step, not after {period}")
     return Alternation(base, jump, period, len(base.outcomes))
+
+
+def set_period(kernel: Kernel, memory: Any, period: int) -> Kernel | None:
+    """Let jumps come after so many base steps, from now on; None if the kernel does not jump."""
+    if not isinstance(kernel, Alternation):
+        return None
+    memory.left[0] = period
+    return kernel._replace(period=period)

@@ -22,8 +22,8 @@ from orbitmc._util.arrays import (
     floats,
     indices,
     lengths,
-    narrow_dtype,
     readonly,
+    short_repr,
 )
 from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double, limits_alike
 from orbitmc.errors import InputError
@@ -65,7 +65,7 @@ class Clusters(NamedTuple):
     field: Floats
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -129,8 +129,11 @@ def _join(kernel: Clusters, memory: ClusterMemory, lane: Index) -> None:
         parent[variable] = variable
     for edge in range(len(kernel.first)):
         if memory.bond[edge, lane]:
-            one, other = root_of(parent, kernel.first[edge]), root_of(parent, kernel.second[edge])
-            parent[max(one, other)] = min(one, other)
+            first, second = (
+                root_of(parent, kernel.first[edge]),
+                root_of(parent, kernel.second[edge]),
+            )
+            parent[max(first, second)] = min(first, second)
 
 
 @shared

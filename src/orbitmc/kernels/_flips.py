@@ -21,7 +21,7 @@ from orbitmc._util.arrays import (
     count_within,
     floats,
     indices,
-    narrow_dtype,
+    short_repr,
     starts,
 )
 from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
@@ -56,7 +56,7 @@ class Flips(NamedTuple):
     coupling: Floats
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -101,15 +101,15 @@ def flip_steps(
 def _add_change(kernel: Flips, memory: FlipMemory, values: Bytes, place: Index) -> None:
     """Add what one member's flip changes, all of its set flipping with it."""
     first, last = kernel.outside_start[place], kernel.outside_start[place + 1]
-    own = kernel.field[place]
+    bias = kernel.field[place]
     variable = np.uint64(kernel.member[place])
     if first == last:
-        if own != 0.0:
+        if bias != 0.0:
             for lane in range(lanes_of(memory)):
-                memory.change[lane] += own - 2.0 * own * np.float64(values[variable, lane])
+                memory.change[lane] += bias - 2.0 * bias * np.float64(values[variable, lane])
         return
     for lane in range(lanes_of(memory)):
-        memory.field[lane] = own
+        memory.field[lane] = bias
     for edge in range(first, last):
         neighbour, coupling = np.uint64(kernel.outside[edge]), kernel.coupling[edge]
         for lane in range(lanes_of(memory)):
@@ -132,7 +132,7 @@ def flips(prepared: PreparedGraph, sets: Sequence[ArrayLike] | None = None) -> K
     """
     graph = prepared.graph
     binary = np.flatnonzero(graph.cardinality == 2)
-    chosen = [check_set(graph, one) for one in ([binary] if sets is None else sets)]
+    chosen = [check_set(graph, variables) for variables in ([binary] if sets is None else sets)]
     if not chosen:
         raise InputError("there are no sets to flip")
     members = np.concatenate(chosen)

@@ -26,6 +26,10 @@ class RandomScan(NamedTuple):
     """Update a variable chosen uniformly at random, as in the paper; reversible."""
 
     @property
+    def random_scan(self) -> bool:
+        return True
+
+    @property
     def outcomes(self) -> tuple[str, ...]:
         return ("updates",)
 

@@ -41,6 +41,15 @@ class Independence(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
+    @property
+    def draws_anew(self) -> bool:
+        return True
+
+    @property
+    def independent_after(self) -> int | None:
+        """Where nothing is left to decide, every proposal is accepted."""
+        return None if len(self.rest) else 1
+
     def memory(self, prepared: PreparedGraph, lanes: int) -> IndependenceMemory:
         return IndependenceMemory(
             np.zeros((prepared.graph.variables, lanes), dtype=np.uint8),
@@ -99,7 +108,7 @@ def independence(prepared: PreparedGraph, network: AncestralNetwork | None = Non
     >>> om.testing.check_kernel(om.kernels.independence, models=[model]).stationary < 1e-9
     True
     """
-    found = network_of(prepared.graph) if network is None else network
-    if found is None:
+    directed = network_of(prepared.graph) if network is None else network
+    if directed is None:
         raise InputError("the model is no directed network: no order draws all its variables")
-    return Independence(prepare_alike(prepared, found.graph), found.order, found.rest)
+    return Independence(prepare_alike(prepared, directed.graph), directed.order, directed.rest)

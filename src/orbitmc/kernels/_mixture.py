@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from orbitmc._numba.jit import implementation
 from orbitmc._simd.random import bernoulli
-from orbitmc._util.arrays import Bytes, Numbers, narrow_dtype
+from orbitmc._util.arrays import Bytes, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.groups.decomposition import (
@@ -24,7 +24,7 @@ from orbitmc.groups.permutation_groups import PermutationGroup, permutation_grou
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement, require_group
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.protocol import Kernel, Part, steps
+from orbitmc.kernels.protocol import Kernel, Part, block_plans, steps
 
 PAPER_WEIGHT = 0.8  # of the base chain, in the paper's experiments
 
@@ -46,11 +46,19 @@ class Mixture(NamedTuple):
     split: int
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
         return (*self.first.outcomes, *self.second.outcomes)
+
+    @property
+    def base(self) -> Kernel:
+        """The first kernel; jumps are mixed with it."""
+        return self.first  # type: ignore[no-any-return]
+
+    def block_plans(self, memory: MixtureMemory) -> tuple[Any, Any] | None:
+        return block_plans(self.first, memory.first)
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> MixtureMemory:
         return MixtureMemory(
@@ -60,12 +68,12 @@ class Mixture(NamedTuple):
     def parts(self, whole: Part) -> tuple[Part, dict[str, Part]]:
         """Kernels are compiled apart, but for one whose step is hardly longer than a call."""
         before, after = whole.outcomes[: self.split], whole.outcomes[self.split :]
-        own, memory = whole.memory._replace(second=()), whole.memory
+        without_second, memory = whole.memory._replace(second=()), whole.memory
         second = whole._replace(kernel=self.second, memory=memory.second, outcomes=after)
         if isinstance(self.first, RandomScan | SystematicScan):
-            return whole._replace(memory=own), {"second": second}
+            return whole._replace(memory=without_second), {"second": second}
         first = whole._replace(kernel=self.first, memory=memory.first, outcomes=before)
-        alone = whole._replace(prepared=(), memory=own._replace(first=()))
+        alone = whole._replace(prepared=(), memory=without_second._replace(first=()))
         return alone, {"first": first, "second": second}
 
 

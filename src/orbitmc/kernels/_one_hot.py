@@ -20,8 +20,8 @@ from orbitmc._util.arrays import (
     Numbers,
     indices,
     lengths,
-    narrow_dtype,
     readonly,
+    short_repr,
     starts,
 )
 from orbitmc.conditionals.draws import scratch
@@ -168,8 +168,8 @@ def cumulative_probabilities(
     upto = np.cumsum(weights, axis=1)
     possible_later = upto[:, :-1] < upto[:, -1:]
     chances = np.divide(upto, upto[:, -1:], out=np.ones_like(upto), where=upto[:, -1:] > 0)
-    found: Floats = np.where(possible_later, chances[:, :-1], 1.0)
-    return found
+    cumulative: Floats = np.where(possible_later, chances[:, :-1], 1.0)
+    return cumulative
 
 
 def _slice_table(
@@ -183,9 +183,9 @@ def _slice_table(
     table = graph.expanded(factor)
     scope = graph.scope_of(factor).astype(np.int64)
     inside = np.isin(scope, group)
-    one = group[candidate - 1] if candidate else -1
+    chosen = group[candidate - 1] if candidate else -1
     where = tuple(
-        int(variable == one) if member else slice(None)
+        int(variable == chosen) if member else slice(None)
         for variable, member in zip(scope, inside, strict=True)
     )
     left = np.asarray(table[where])
@@ -238,7 +238,7 @@ class OneHot(NamedTuple):
     factor: Indices
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -405,19 +405,19 @@ def _assemble(prepared: PreparedGraph, groups: list[NDArray[np.int64]]) -> OneHo
         limits.append(cumulative_probabilities(graph, group, near, outside) if small else nothing)
         around.append(outside if small else outside[:0])
         factors.append(near if ways[-1] == FACTORS else near[:0])
-    limit = np.concatenate([found.ravel() for found in limits])
+    limit = np.concatenate([part.ravel() for part in limits])
     return OneHot(
         start=starts(np.array([len(group) for group in groups])),
         member=indices(np.concatenate(groups)),
         way=readonly(np.array(ways, dtype=np.uint8)),
-        outside_start=starts(np.array([len(found) for found in around])),
+        outside_start=starts(np.array([len(part) for part in around])),
         outside=indices(np.concatenate(around)),
         stride=indices(
             np.concatenate([_strides(graph, *of) for of in zip(groups, around, strict=True)])
         ),
-        limit_start=starts(np.array([found.size for found in limits])),
+        limit_start=starts(np.array([part.size for part in limits])),
         limit=limits_alike(prepared, limit),
-        factor_start=starts(np.array([len(found) for found in factors])),
+        factor_start=starts(np.array([len(part) for part in factors])),
         factor=indices(np.concatenate(factors)),
     )
 

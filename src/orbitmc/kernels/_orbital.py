@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import fair_coin, integer, lanes_of
-from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, lengths, narrow_dtype, readonly
+from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, lengths, readonly, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -53,7 +53,7 @@ class Orbital(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -162,11 +162,11 @@ def require_group(graph: FactorGraph, group: PermutationGroup) -> None:
 
 def _inverse_map(group: PermutationGroup) -> Bytes:
     """What turns values back: aligned with `value_map`."""
-    found = np.zeros(len(group.value_map), dtype=np.uint8)
+    inverse = np.zeros(len(group.value_map), dtype=np.uint8)
     for place in range(len(group.map_start) - 1):
         begin, end = group.map_start[place], group.map_start[place + 1]
-        found[begin + group.value_map[begin:end]] = np.arange(end - begin, dtype=np.uint8)
-    return readonly(found)
+        inverse[begin + group.value_map[begin:end]] = np.arange(end - begin, dtype=np.uint8)
+    return readonly(inverse)
 
 
 # Orbital Metropolis with random elements of a large group.
@@ -194,7 +194,7 @@ class DrawnOrbital(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -257,10 +257,10 @@ def _propose_element(pairs: Pairs, memory: ElementMemory, values: Bytes) -> Inde
 @shared
 def _keeps(pairs: Pairs, row: Indices, k: Index) -> bool:
     """Whether a point stays where it is, with all its values."""
-    kept = True
+    stays = True
     for pair in range(pairs.start[k], pairs.start[k + 1]):
-        kept = kept and row[pair] == pair
-    return kept
+        stays = stays and row[pair] == pair
+    return stays
 
 
 def orbital_by_product_replacement(

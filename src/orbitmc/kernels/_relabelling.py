@@ -19,8 +19,8 @@ from orbitmc._util.arrays import (
     Indices,
     Numbers,
     indices,
-    narrow_dtype,
     readonly,
+    short_repr,
     starts,
 )
 from orbitmc.conditionals.draws import scratch
@@ -57,7 +57,7 @@ class Relabelling(NamedTuple):
     factor: Indices
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -117,15 +117,15 @@ def _exchange_labels(
     kernel: Relabelling, memory: RelabellingMemory, values: Bytes, number: Index
 ) -> None:
     """Exchange the two labels in the lanes that are not (or no longer) accepted."""
-    one, other = kernel.first[number], kernel.second[number]
+    first, second = kernel.first[number], kernel.second[number]
     for place in range(kernel.start[number], kernel.start[number + 1]):
         variable = np.uint64(kernel.member[place])
         for lane in range(lanes_of(memory.scratch)):
             value = values[variable, lane]
-            has = (value == one) | (value == other)
+            has = (value == first) | (value == second)
             memory.moved[lane] += np.uint32(has)
             if has & (memory.accepted[lane] == 0):
-                values[variable, lane] = one ^ other ^ value
+                values[variable, lane] = first ^ second ^ value
 
 
 @shared
@@ -152,64 +152,68 @@ def relabelling(
     if not chosen or len(labels) != len(chosen):
         raise InputError(f"{len(chosen)} sets need as many pairs of labels, at least one")
     factors = []
-    for members, (one, other) in zip(chosen, labels, strict=True):
+    for members, (label, partner) in zip(chosen, labels, strict=True):
         smallest = int(graph.cardinality[members].min())
-        if one == other or not (0 <= one < smallest and 0 <= other < smallest):
+        if label == partner or not (0 <= label < smallest and 0 <= partner < smallest):
             raise InputError(
                 f"a set whose variables have {smallest} values or more "
-                f"cannot exchange the labels {one} and {other}"
+                f"cannot exchange the labels {label} and {partner}"
             )
-        factors.append(_changed_factors(graph, members, one, other))
+        factors.append(_label_dependent_factors(graph, members, label, partner))
     return Relabelling(
         start=starts(np.array([len(members) for members in chosen])),
         member=indices(np.concatenate(chosen)),
         first=readonly(np.array([one for one, _ in labels], dtype=np.uint8)),
         second=readonly(np.array([other for _, other in labels], dtype=np.uint8)),
-        factor_start=starts(np.array([len(found) for found in factors])),
+        factor_start=starts(np.array([len(part) for part in factors])),
         factor=indices(np.concatenate(factors)),
     )
 
 
 def check_set(graph: FactorGraph, members: ArrayLike) -> NDArray[np.int64]:
     """Give the variables of a set; refuse an empty one, strangers and repetitions."""
-    found = np.asarray(members)
-    if found.ndim != 1 or not len(found) or not np.issubdtype(found.dtype, np.integer):
+    variables = np.asarray(members)
+    if variables.ndim != 1 or not len(variables) or not np.issubdtype(variables.dtype, np.integer):
         raise InputError(f"a set is a list of variables, at least one, not {members!r}")
-    if len(np.unique(found)) != len(found) or found.min() < 0 or found.max() >= graph.variables:
+    if (
+        len(np.unique(variables)) != len(variables)
+        or variables.min() < 0
+        or variables.max() >= graph.variables
+    ):
         raise InputError(f"a set needs distinct variables from 0 to {graph.variables - 1}")
-    return found.astype(np.int64)
+    return variables.astype(np.int64)
 
 
-def _changed_factors(
-    graph: FactorGraph, members: NDArray[np.int64], one: int, other: int
+def _label_dependent_factors(
+    graph: FactorGraph, members: NDArray[np.int64], label: int, partner: int
 ) -> Indices:
     """The factors around a set whose log-potentials depend on which of two labels is which."""
     moved = np.zeros(graph.variables, dtype=np.bool_)
     moved[members] = True
     known: dict[tuple[object, ...], bool] = {}
-    found = []
+    factors = []
     for factor in factors_around(graph, moved):
         scope = graph.scope_of(factor)
         number, is_clause = graph.table_of[factor], factor >= graph.first_clause
         satisfying = tuple(graph.satisfying_of(factor) if is_clause else graph.cardinality[scope])
         key = (number, is_clause, tuple(moved[scope]), satisfying)
         if key not in known:
-            known[key] = _tells_apart(graph, factor, moved, one, other)
+            known[key] = _tells_apart(graph, factor, moved, label, partner)
         if known[key]:
-            found.append(factor)
-    return indices(found)
+            factors.append(factor)
+    return indices(factors)
 
 
 def _tells_apart(
-    graph: FactorGraph, factor: int, moved: NDArray[np.bool_], one: int, other: int
+    graph: FactorGraph, factor: int, moved: NDArray[np.bool_], label: int, partner: int
 ) -> bool:
     table, scope = graph.table_values(factor), graph.scope_of(factor)
     if factor >= graph.first_clause:
         wanted = graph.satisfying_of(factor)
-        return bool((moved[scope] & np.isin(wanted, (one, other))).any())
+        return bool((moved[scope] & np.isin(wanted, (label, partner))).any())
     turned = table
     for axis in np.flatnonzero(moved[scope]):
         order = np.arange(table.shape[axis])
-        order[[one, other]] = other, one
+        order[[label, partner]] = partner, label
         turned = turned.take(order, axis=axis)
     return not np.array_equal(turned, table)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import accept_by_log_ratio, lanes_of
-from orbitmc._util.arrays import Bytes, Floats, Index, Numbers, floats, narrow_dtype, zeros
+from orbitmc._util.arrays import Bytes, Floats, Index, Numbers, floats, short_repr, zeros
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.fields import local_field
 from orbitmc.conditionals.layout import Scratch
@@ -63,7 +63,7 @@ class Tempering(NamedTuple):
     hot: Any = SystematicScan()
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import fair_coin, integer, lanes_of, two_integers
 from orbitmc._simd.row_operations import choose_by_coins
-from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, count_within, lengths, narrow_dtype
+from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, count_within, lengths, short_repr
 from orbitmc.conditionals.layout import Conditionals
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.conditionals.relative_fields import relative_fields
@@ -61,7 +61,7 @@ class Shuffle(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -160,8 +160,8 @@ def _order_rows(memory: ShuffleMemory, total: Index, chosen: Index) -> None:
 
 
 @shared
-def _trade(rows: Numbers, one: Index, other: Index) -> None:
-    rows[one], rows[other] = rows[other], rows[one]
+def _trade(rows: Numbers, first: Index, second: Index) -> None:
+    rows[first], rows[second] = rows[second], rows[first]
 
 
 @shared
@@ -174,12 +174,12 @@ def _propose(
         proposal.change[lane] = 0.0
     rows = memory.rows
     for place in range(np.uint64(chosen)):
-        own = first + np.uint64(rows[place]) * width
+        target = first + np.uint64(rows[place]) * width
         origin = first + np.uint64(rows[np.uint64(memory.origins[place])]) * width
         goal = first + np.uint64(rows[np.uint64(memory.goals[place])]) * width
         for column in range(width):
             slot = place * width + column
-            proposal.target[slot] = member[own + column]
+            proposal.target[slot] = member[target + column]
             come, gone = member[origin + column], member[goal + column]
             choose_by_coins(
                 proposal.proposed, slot, values, come, gone, proposal.coins, proposal.scratch.width

@@ -25,7 +25,7 @@ from orbitmc._simd.row_operations import (
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers
 from orbitmc.conditionals.classify import COUNT
 from orbitmc.conditionals.draws import scratch
-from orbitmc.conditionals.fields import counted_field, local_curve, local_field
+from orbitmc.conditionals.fields import local_curve, local_field, neighbour_count_field
 from orbitmc.conditionals.layout import Conditionals, Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
@@ -49,10 +49,10 @@ def add_affected(graph: FactorGraph, memory: Any, values: Bytes, count: Index, s
 def _add_pair(graph: FactorGraph, memory: Any, values: Bytes, factor: Index, sign: float) -> None:
     """Do what `add_potentials` does for a table of two variables, in one go."""
     first = np.uint64(graph.scope_start[factor])
-    one, two = np.uint64(graph.scope[first]), np.uint64(graph.scope[first + np.uint64(1)])
+    left, right = np.uint64(graph.scope[first]), np.uint64(graph.scope[first + np.uint64(1)])
     stride, start = graph.stride[first], graph.table_start[graph.table_of[factor]]
     for lane in range(lanes_of(memory.scratch)):
-        place = start + stride * np.uint32(values[one, lane]) + np.uint32(values[two, lane])
+        place = start + stride * np.uint32(values[left, lane]) + np.uint32(values[right, lane])
         memory.change[lane] += sign * graph.table[np.uint64(place)]
 
 
@@ -185,10 +185,10 @@ def apply_proposal(
 def _all_pairwise(conditionals: Conditionals, memory: ProposalMemory, count: Index) -> bool:
     if len(memory.affected) == 0:
         return True
-    found = 0
-    while found < count and conditionals.pairwise[memory.target[found]]:
-        found += 1
-    return found == count
+    place = 0
+    while place < count and conditionals.pairwise[memory.target[place]]:
+        place += 1
+    return place == count
 
 
 @shared
@@ -259,7 +259,7 @@ def _add_counted_rise(
 ) -> None:
     """Add what changing one variable changes whose neighbours count alike."""
     variable, width = memory.target[place], memory.scratch.width
-    (neighbour, role, first, last), low, step = counted_field(conditionals, variable)
+    (neighbour, role, first, last), low, step = neighbour_count_field(conditionals, variable)
     gain, proposed = memory.gain, memory.proposed
     add_counted_rise(
         gain, neighbour, role, first, last, low, step, values, variable, proposed, place, width

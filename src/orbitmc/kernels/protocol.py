@@ -1,6 +1,6 @@
-"""What every kernel offers."""
+"""What every kernel offers, and what it may offer beyond that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -10,6 +10,8 @@ from orbitmc._numba.jit import generic, implementation, shared, unit
 from orbitmc._numba.units import Link, Linked, call_indirect, link, unpack_frame
 from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
 
 Body = TypeVar("Body", bound=Callable[..., None])
 
@@ -17,8 +19,20 @@ Body = TypeVar("Body", bound=Callable[..., None])
 class Kernel(Protocol):
     """A NamedTuple of read-only data; its type selects the compiled `steps`.
 
-    A kernel that lets others step may have `parts(...)`, as `alternation` has: these are compiled
-    apart, and it calls them by address.
+    `outcomes` and `memory` are all that a kernel needs. These are optional; the functions below
+    read them and know what holds without them. Nobody else asks what kind of kernel one is.
+
+    - `base`: the chain inside a combination; without it, a kernel is its own base.
+    - `parts(whole)`: kernels that it lets step; they are compiled apart and called by address.
+    - `random_scan`: whether it updates variables that it picks at random.
+    - `record_every`: the steps that should lie between two samples.
+    - `annealing_entries`, `at(beta)`: for a warm-up from hot to cold, how many entries of tables a
+      step fills, and the same kernel for a hotter model.
+    - `block_plans(memory)`: the blocks that it draws, and the tables in which it does.
+    - `draws_anew`: whether some steps draw all variables anew; `independent_after`: after how many
+      steps the state is independent of the one before.
+    - `frees(graph)`: which variables it surely moves, whatever zeros forbid.
+    - `remarks(outcomes)`: what to say of a run, and a warning if it was not exact.
     """
 
     @property
@@ -27,6 +41,85 @@ class Kernel(Protocol):
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> Any:
         """Arrays that `steps` may overwrite; they belong to one pack."""
+
+
+def require_kernel(kernel: object) -> None:
+    """Refuse what is no kernel."""
+    if not (hasattr(kernel, "memory") and hasattr(kernel, "outcomes")):
+        raise InputError(
+            f"a kernel is a value such as om.kernels.gibbs(), not a {type(kernel).__name__}"
+        )
+
+
+def base_of(kernel: Kernel) -> Kernel:
+    """The chain inside a combination of kernels, or the kernel itself."""
+    base: Any = kernel
+    while hasattr(inner := getattr(base, "base", None), "memory"):
+        base = inner
+    return base  # type: ignore[no-any-return]
+
+
+def kernel_name(kernel: Any) -> str:
+    """What a kernel is called, and what the kernels in it are called.
+
+    >>> import orbitmc as om
+    >>> scan = om.kernels.gibbs()
+    >>> kernel_name(scan), kernel_name(om.kernels.mixture(scan, scan, weight=0.5))
+    ('SystematicScan', 'Mixture of SystematicScan and SystematicScan')
+    """
+    inside = [part for part in kernel if hasattr(part, "memory") and hasattr(part, "outcomes")]
+    name = type(kernel).__name__
+    return f"{name} of {' and '.join(map(kernel_name, inside))}" if inside else name
+
+
+def picks_at_random(kernel: Kernel) -> bool:
+    """Whether a kernel, or the base of a combination, picks the variables that it updates."""
+    return getattr(base_of(kernel), "random_scan", False) and "updates" in kernel.outcomes
+
+
+def record_every(kernel: Kernel) -> int:
+    """The steps that should at least lie between two samples."""
+    return int(getattr(kernel, "record_every", 0))
+
+
+def annealing_entries(kernel: Kernel) -> float:
+    """Entries of tables that a step fills; 0 if a warm-up from hot to cold is of no use."""
+    return float(getattr(kernel, "annealing_entries", 0.0))
+
+
+def kernel_at(kernel: Any, beta: float) -> Kernel:
+    """The same kernel for the model at another temperature, for one that can be annealed."""
+    hotter: Kernel = kernel.at(beta)
+    return hotter
+
+
+def block_plans(kernel: Kernel, memory: Any) -> tuple[Any, Any] | None:
+    """The blocks that a kernel or its base draws, and the tables in which it does."""
+    plans = getattr(kernel, "block_plans", None)
+    return None if plans is None else plans(memory)
+
+
+def draws_anew(kernel: Kernel) -> bool:
+    """Whether accepted steps of a kernel draw all variables anew."""
+    return bool(getattr(kernel, "draws_anew", False))
+
+
+def independent_after(kernel: Kernel) -> int | None:
+    """After how many steps a state is independent of the one before; None if it never surely is."""
+    steps_between: int | None = getattr(kernel, "independent_after", None)
+    return steps_between
+
+
+def freed_variables(kernel: Kernel, graph: FactorGraph) -> NDArray[np.bool_] | None:
+    """Which variables a kernel or its base surely moves; None if it does not say."""
+    frees = getattr(base_of(kernel), "frees", None)
+    return None if frees is None else frees(graph)
+
+
+def remarks_on(kernel: Kernel, outcomes: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:
+    """What to say of a run of a kernel, in words, and warnings if it was not exact."""
+    remarks = getattr(base_of(kernel), "remarks", None)
+    return ("", ()) if remarks is None else remarks(outcomes)
 
 
 @generic("kernel")
@@ -60,7 +153,7 @@ def link_kernel(part: Part) -> Link:
         return link(_take_steps, tuple(part))
     whole, others = part.kernel.parts(part)
     links = {name: link_kernel(other) for name, other in others.items()}
-    units = {name: found.unit for name, found in links.items()}
+    units = {name: part_link.unit for name, part_link in links.items()}
     kernel = whole.kernel._replace(**units)
     return link(_take_steps, tuple(whole._replace(kernel=kernel)), *links.values())
 
@@ -109,9 +202,9 @@ def step(kernel: type) -> Callable[[Body], Body]:
     """
 
     def register(body: Body) -> Body:
-        one = shared(body)
+        single = shared(body)
 
-        def repeated(
+        def repeat(
             prepared: PreparedGraph,
             kernel: Any,
             memory: Any,
@@ -121,10 +214,10 @@ def step(kernel: type) -> Callable[[Body], Body]:
             count: int,
         ) -> None:
             for _ in range(count):
-                one(prepared, kernel, memory, values, outcomes, rng)
+                single(prepared, kernel, memory, values, outcomes, rng)
 
-        repeated.__module__ = body.__module__  # the file that the machine code depends on
-        implementation(steps, kernel)(repeated)
+        repeat.__module__ = body.__module__  # the file that the machine code depends on
+        implementation(steps, kernel)(repeat)
         return body
 
     return register

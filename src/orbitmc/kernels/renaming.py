@@ -10,7 +10,7 @@ import numpy as np
 
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import integer, lanes_of
-from orbitmc._util.arrays import Bytes, Index, Numbers, narrow_dtype
+from orbitmc._util.arrays import Bytes, Index, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -36,7 +36,7 @@ class Renaming(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def renaming_steps(
 
 @shared
 def _propose(
-    memory: ProposalMemory, swaps: ConstantSwaps, one: Index, other: Index, values: Bytes
+    memory: ProposalMemory, swaps: ConstantSwaps, constant: Index, partner: Index, values: Bytes
 ) -> Index:
     """Offer the values of one constant's variables to the other's and back; gives how many.
 
@@ -82,9 +82,9 @@ def _propose(
     for lane in range(lanes_of(memory.scratch)):
         memory.change[lane] = 0.0
     moved = 0
-    for edge in range(swaps.mention_start[one], swaps.mention_start[one + 1]):
+    for edge in range(swaps.mention_start[constant], swaps.mention_start[constant + 1]):
         variable = np.int64(swaps.mention[edge])
-        image, both = swap_image(swaps, variable, one, other)
+        image, both = swap_image(swaps, variable, constant, partner)
         if image != NO_CONSTANT and image != variable:
             _offer(memory, values, moved, variable, image)
             moved += 1

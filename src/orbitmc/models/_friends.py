@@ -54,11 +54,11 @@ def friends(
     predicates["Smokes"] = replace(predicates["Smokes"], closed=False)
     rng = np.random.default_rng(seed)
     names = tuple(f"P{person}" for person in range(people))
-    one, other = _mutual(people, friendships, rng)
-    asked = np.flatnonzero(rng.random(people) < smokers)
+    first, second = _mutual(people, friendships, rng)
+    people_asked = np.flatnonzero(rng.random(people) < smokers)
     facts = {
-        "Friends": _facts(names, [one, other], np.full(len(one), TRUE)),
-        "Smokes": _facts(names, [asked], rng.choice([FALSE, TRUE], len(asked))),
+        "Friends": _facts(names, [first, second], np.full(len(first), TRUE)),
+        "Smokes": _facts(names, [people_asked], rng.choice([FALSE, TRUE], len(people_asked))),
     }
     known = {name: some for name, some in facts.items() if len(some.truth)}
     return replace(program, predicates=predicates), Database(known, {"person": names})

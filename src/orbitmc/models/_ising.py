@@ -115,12 +115,12 @@ def ising_grid(
 
 def broadcast_number(numbers: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
     """Give one number per place: repeat a single one, or check that there are enough."""
-    given = np.asarray(numbers, dtype=np.float64)
+    array = np.asarray(numbers, dtype=np.float64)
     try:
-        return np.broadcast_to(given, shape)
+        return np.broadcast_to(array, shape)
     except ValueError:
         raise InputError(
-            f"{what} need the shape {shape} or one number, got {given.shape}"
+            f"{what} need the shape {shape} or one number, got {array.shape}"
         ) from None
 
 
@@ -173,9 +173,9 @@ def require_one_order(edges: NDArray[np.int64]) -> None:
     codes = np.sort(edges, axis=1) @ np.array([width, 1])
     twice = np.intersect1d(codes[falling], codes[~falling])
     if len(twice):
-        one, other = divmod(int(twice[0]), width)
+        first, second = divmod(int(twice[0]), width)
         raise InputError(
-            f"the edge ({one}, {other}) is there in both orders; give it once, with its coupling"
+            f"the edge ({first}, {second}) is there in both orders; give it once, with its coupling"
         )
 
 
@@ -197,27 +197,27 @@ def spins_of(couplings: Any, fields: Any) -> Spins:
 
 def pair_places(pairs: Sequence[Any], labels: Mapping[Any, int]) -> NDArray[np.int64]:
     """Places of the two spins of each pair."""
-    found = [(labels[first], labels[second]) for first, second in pairs]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+    places = [(labels[first], labels[second]) for first, second in pairs]
+    return np.array(places, dtype=np.int64).reshape(-1, 2)
 
 
 def number(value: Any, what: str) -> float:
     """A finite number, whatever holds it."""
     try:
-        found = float(value)
+        real = float(value)
     except (TypeError, ValueError):
-        found = np.nan
-    if not np.isfinite(found):
+        real = np.nan
+    if not np.isfinite(real):
         raise InputError(f"{what} is a finite number, not {value!r}")
-    return found
+    return real
 
 
-def _mapping(given: Any, what: str) -> Mapping[Any, Any]:
-    if given is None:
+def _mapping(numbers: Any, what: str) -> Mapping[Any, Any]:
+    if numbers is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(numbers, Mapping):
         raise InputError(f"J and h are both arrays or both mappings; {what} is no mapping")
-    return given
+    return numbers
 
 
 def _from_mappings(couplings: Mapping[Any, Any], fields: Mapping[Any, Any]) -> Spins:
@@ -226,12 +226,12 @@ def _from_mappings(couplings: Mapping[Any, Any], fields: Mapping[Any, Any]) -> S
     labels: dict[Hashable, int] = {}
     for label in [*(spin for pair in couplings for spin in pair), *fields]:
         labels.setdefault(label, len(labels))
-    found = np.zeros(len(labels))
+    values = np.zeros(len(labels))
     for label, field in fields.items():
-        found[labels[label]] = number(field, f"the field of {label!r}")
+        values[labels[label]] = number(field, f"the field of {label!r}")
     strengths = [number(value, f"the coupling of {pair!r}") for pair, value in couplings.items()]
     return Spins(
-        found, pair_places(list(couplings), labels), np.array(strengths), format_names(labels)
+        values, pair_places(list(couplings), labels), np.array(strengths), format_names(labels)
     )
 
 
@@ -247,14 +247,14 @@ def _require_pair(pair: Any, couplings: Mapping[Any, Any]) -> None:
 def _from_arrays(couplings: Any, fields: Any) -> Spins:
     matrix = None if couplings is None else _matrix(couplings)
     count = len(np.atleast_1d(fields)) if matrix is None else matrix.shape[0]
-    found = np.zeros(count) if fields is None else _numbers(fields, "h")
-    found = np.full(count, found) if found.ndim == 0 else found
-    if found.shape != (count,):
-        raise InputError(f"h needs {count} numbers or one, got the shape {found.shape}")
+    values = np.zeros(count) if fields is None else _numbers(fields, "h")
+    values = np.full(count, values) if values.ndim == 0 else values
+    if values.shape != (count,):
+        raise InputError(f"h needs {count} numbers or one, got the shape {values.shape}")
     if matrix is None:
-        return Spins(found, np.zeros((0, 2), dtype=np.int64), np.zeros(0), None)
+        return Spins(values, np.zeros((0, 2), dtype=np.int64), np.zeros(0), None)
     first, second, strengths = _pairs(matrix, _rounding(couplings))
-    return Spins(found, np.stack([first, second], axis=1).astype(np.int64), strengths, None)
+    return Spins(values, np.stack([first, second], axis=1).astype(np.int64), strengths, None)
 
 
 def _rounding(couplings: Any) -> float:
@@ -271,14 +271,14 @@ def _matrix(couplings: Any) -> Any:
     plain = couplings if issparse(couplings) else _numbers(couplings, "J")
     if plain.ndim != 2 or plain.shape[0] != plain.shape[1]:
         raise InputError(f"J is a square matrix, not of the shape {plain.shape}")
-    found = coo_array(plain)
-    found.sum_duplicates()
-    if not np.isfinite(found.data).all():
+    matrix = coo_array(plain)
+    matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
         raise InputError("J has an entry that is not a finite number")
-    if (found.row == found.col)[found.data != 0].any():
-        spin = found.row[(found.row == found.col) & (found.data != 0)][0]
+    if (matrix.row == matrix.col)[matrix.data != 0].any():
+        spin = matrix.row[(matrix.row == matrix.col) & (matrix.data != 0)][0]
         raise InputError(f"J couples spin {spin} to itself; a field belongs into h")
-    return found
+    return matrix
 
 
 def _pairs(matrix: Any, rounding: float) -> tuple[NDArray[Any], NDArray[Any], Floats]:
@@ -304,23 +304,23 @@ def _require_once(above: Any, below: Any, small: float) -> None:
     both = abs(above).minimum(abs(below)).tocoo()
     twice = np.flatnonzero(both.data > small)
     if len(twice):
-        one, other = int(both.row[twice[0]]), int(both.col[twice[0]])
+        first, second = int(both.row[twice[0]]), int(both.col[twice[0]])
         raise InputError(
-            f"J has the pair {one}, {other} in both orders and is not symmetric: J[{one}, {other}] "
-            f"is {above[one, other]:g}, J[{other}, {one}] is {below[one, other]:g}. Give "
-            "a symmetric matrix, which means each pair once, or only its upper triangle, or a "
-            "dict of pairs"
+            f"J has the pair {first}, {second} in both orders and is not symmetric: "
+            f"J[{first}, {second}] is {above[first, second]:g}, J[{second}, {first}] is "
+            f"{below[first, second]:g}. Give a symmetric matrix, which means each pair once, "
+            "or only its upper triangle, or a dict of pairs"
         )
 
 
-def _numbers(given: Any, what: str) -> Floats:
+def _numbers(numbers: Any, what: str) -> Floats:
     try:
-        found = np.asarray(given, dtype=np.float64)
+        array = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{what} is an array of numbers") from None
-    if not np.isfinite(found).all():
+    if not np.isfinite(array).all():
         raise InputError(f"{what} has an entry that is not a finite number")
-    return found
+    return array
 
 
 # Energies of binary variables that are quadratic; states weigh exp(-beta E).

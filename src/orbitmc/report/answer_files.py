@@ -28,7 +28,7 @@ from orbitmc.report.sentences import verdict
 
 def json_pieces(answer: Marginals) -> Iterator[str]:
     """The object in pieces, with a line per variable, so that people can look at it too."""
-    head = ",\n  ".join(f"{_dump(key)}: {_dump(held)}" for key, held in _head(answer).items())
+    head = ",\n  ".join(f"{_dump(key)}: {_dump(value)}" for key, value in _head(answer).items())
     yield "{\n  " + head + ',\n  "variables": {\n    '
     between = ""
     for piece in answer.columns.pieces():
@@ -58,7 +58,7 @@ def _head(answer: Marginals) -> dict[str, Any]:
         "interrupted": about.interrupted,
         "warnings": list(about.warnings),
         "moves": None if about.moves is None else dict(about.moves),
-        "race": [_priced(price) for price in about.race],
+        "race": [_finite_price(price) for price in about.race],
     }
 
 
@@ -67,27 +67,27 @@ def _json_lines(piece: Columns) -> Iterator[str]:
     lists = {column: _numbers(getattr(piece, column)) for column in MARGINAL_COLUMNS}
     rare, first = piece.rare.tolist(), piece.start.tolist()
     for place, name in enumerate(piece.names):
-        own = slice(first[place], first[place + 1])
-        held = {
+        rows = slice(first[place], first[place + 1])
+        fields = {
             "values": piece.values[place],
-            **{column: numbers[own] for column, numbers in lists.items()},
+            **{column: numbers[rows] for column, numbers in lists.items()},
             "verdict": VERDICTS[piece.verdict[place]],
-            "rare": rare[own],
+            "rare": rare[rows],
         }
-        yield f"{_dump(name)}: {_dump(held)}"
+        yield f"{_dump(name)}: {_dump(fields)}"
 
 
-def _priced(price: Mapping[str, Any]) -> dict[str, Any]:
+def _finite_price(price: Mapping[str, Any]) -> dict[str, Any]:
     numbers = (int, float)
     return {
-        key: _finite(float(held)) if isinstance(held, numbers) else held
-        for key, held in price.items()
+        key: _finite(float(value)) if isinstance(value, numbers) else value
+        for key, value in price.items()
     }
 
 
-def _numbers(found: Floats) -> list[float | None]:
-    numbers: list[float | None] = found.tolist()
-    for place in np.flatnonzero(~np.isfinite(found)):
+def _numbers(array: Floats) -> list[float | None]:
+    numbers: list[float | None] = array.tolist()
+    for place in np.flatnonzero(~np.isfinite(array)):
         numbers[place] = None
     return numbers
 
@@ -102,10 +102,10 @@ _dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 PIECE = 2**20  # bytes that are copied at a time
 
 
-def csv_lines(drawn: Draws) -> Iterator[str]:
+def csv_lines(draws: Draws) -> Iterator[str]:
     """A line per state: its chain, its draw, the names of its values, and its log-weight."""
-    yield _lines([("chain", "draw", *drawn.names, "log_weight")])
-    for piece in drawn.words():
+    yield _lines([("chain", "draw", *draws.names, "log_weight")])
+    for piece in draws.words():
         yield _lines(piece)
 
 
@@ -115,40 +115,40 @@ def _lines(rows: list[tuple[Any, ...]]) -> str:
     return file.getvalue()
 
 
-def write_csv(drawn: Draws, path: Path) -> None:
-    write_pieces(path, csv_lines(drawn))
+def write_csv(draws: Draws, path: Path) -> None:
+    write_pieces(path, csv_lines(draws))
 
 
-def write_npz(drawn: Draws, path: Path) -> None:
+def write_npz(draws: Draws, path: Path) -> None:
     """Write `values`, `log_weight`, `names`, and `domains` as JSON text, without pickles."""
     whole: dict[str, Any] = {
-        "values": drawn.values,
-        "log_weight": drawn.log_weight,
-        "names": np.array(drawn.names, dtype=np.str_),
-        "domains": np.array(json.dumps(drawn.domains, ensure_ascii=False)),
+        "values": draws.values,
+        "log_weight": draws.log_weight,
+        "names": np.array(draws.names, dtype=np.str_),
+        "domains": np.array(json.dumps(draws.domains, ensure_ascii=False)),
     }
     _write(path, lambda file: np.savez(file, **whole))
 
 
-def write_netcdf(drawn: Draws, path: Path) -> None:
+def write_netcdf(draws: Draws, path: Path) -> None:
     """Write netCDF (version 3): `values[chain, draw, variable]`, `log_weight`, and names."""
-    _write(path, lambda file: _fill(drawn, file))
+    _write(path, lambda file: _fill(draws, file))
 
 
-def _fill(drawn: Draws, file: IO[bytes]) -> None:
+def _fill(draws: Draws, file: IO[bytes]) -> None:
     from scipy.io import netcdf_file
 
-    names = [name.encode() for name in drawn.names]
-    sizes = (*drawn.values.shape, max(map(len, names), default=1))
+    names = [name.encode() for name in draws.names]
+    sizes = (*draws.values.shape, max(map(len, names), default=1))
     with netcdf_file(_Unclosed(file), "w", version=2) as data:
         for title, size in zip(("chain", "draw", "variable", "letter"), sizes, strict=True):
             data.createDimension(title, size)
-        data.createVariable("values", "i4", ("chain", "draw", "variable"))[:] = drawn.values
-        data.createVariable("log_weight", "f8", ("chain", "draw"))[:] = drawn.log_weight
+        data.createVariable("values", "i4", ("chain", "draw", "variable"))[:] = draws.values
+        data.createVariable("log_weight", "f8", ("chain", "draw"))[:] = draws.log_weight
         letters = np.array(names, dtype=f"S{sizes[3]}").reshape(-1, 1).view("S1")
         data.createVariable("variable", "S1", ("variable", "letter"))[:] = letters
-        data.domains = json.dumps(drawn.domains).encode()
-        data.verdict = drawn.verdict.encode()
+        data.domains = json.dumps(draws.domains).encode()
+        data.verdict = draws.verdict.encode()
 
 
 class _Unclosed(io.BufferedIOBase):
@@ -171,26 +171,26 @@ def _write(path: Path, fill: Callable[[IO[bytes]], Any]) -> None:
         write_atomically(path, iter(lambda: file.read(PIECE), b""))
 
 
-def json_text(drawn: Draws) -> str:
+def json_text(draws: Draws) -> str:
     """One JSON object; values are places in the lists of `domains`."""
-    about = drawn.about
-    held = {
+    about = draws.about
+    fields = {
         "method": about.method,
         "reason": about.reason,
         "seconds": about.seconds,
         "seed": about.seed,
         "chains": about.chains,
         "samples": about.samples,
-        "verdict": drawn.verdict,
-        "converged": drawn.converged,
+        "verdict": draws.verdict,
+        "converged": draws.converged,
         "interrupted": about.interrupted,
         "warnings": list(about.warnings),
-        "names": list(drawn.names),
-        "domains": [list(domain) for domain in drawn.domains],
-        "values": drawn.values.tolist(),
-        "log_weight": drawn.log_weight.tolist(),
+        "names": list(draws.names),
+        "domains": [list(domain) for domain in draws.domains],
+        "values": draws.values.tolist(),
+        "log_weight": draws.log_weight.tolist(),
     }
-    return json.dumps(held, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 WRITERS: dict[str, Callable[[Draws, Path], None]] = {
@@ -221,7 +221,7 @@ def writing_seconds(model: Model, pieces: Callable[[Marginals], Iterator[str]]) 
 def _dummy_answer(model: Model) -> Marginals:
     """An answer for the first variables, of numbers that mean nothing."""
     values = model.values[:TRIED]
-    start = np.concatenate([[0], np.cumsum([len(own) for own in values])])
+    start = np.concatenate([[0], np.cumsum([len(words) for words in values])])
     numbers = {column: np.full(start[-1], USUAL) for column in MARGINAL_COLUMNS}
     rare, good = np.zeros(start[-1], np.bool_), np.full(len(values), CODE[GOOD], np.uint8)
     columns = Columns(

@@ -50,10 +50,10 @@ def safe(words: object, longest: int = LONGEST) -> str:
 
 def tag(name: str, inside: str = "", **attributes: object) -> str:
     """An element; `class_` stands for `class`, and attributes must be safe already."""
-    said = "".join(
+    words = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{attributes[key]}"' for key in attributes
     )
-    return f"<{name}{said}>{inside}</{name}>"
+    return f"<{name}{words}>{inside}</{name}>"
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
@@ -95,13 +95,13 @@ def short(number: float) -> str:
     return f"{number:.1e}" if 0 < abs(number) < 1e-3 else f"{number:.3g}"
 
 
-def counted(number: int, thing: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """How many there are of a thing, in words.
 
-    >>> counted(1, "orbit"), counted(2000, "orbit")
+    >>> format_count(1, "orbit"), format_count(2000, "orbit")
     ('1 orbit', '2,000 orbits')
     """
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 # How tables and charts look. Colours are told apart without red and green (Okabe and Ito).

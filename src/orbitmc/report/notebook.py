@@ -32,7 +32,7 @@ from orbitmc.estimate.verdicts import BELIEVED, FORCED, OBSERVED, VERDICTS
 from orbitmc.graph.model import Model
 from orbitmc.groups.cycles import cycle_text
 from orbitmc.groups.permutation_groups import format_order, orbits
-from orbitmc.report.html import NOTEBOOK, counted, paragraph, safe, short, table, tone
+from orbitmc.report.html import NOTEBOOK, format_count, paragraph, safe, short, table, tone
 from orbitmc.report.sentences import describe_method, verdict
 from orbitmc.report.svg import MOST_VARIABLES, bar, draw_graph, joint_table
 
@@ -56,15 +56,15 @@ def marginal_table(answer: Marginals, most: int) -> tuple[str, int]:
         f'<th class="n">{word}</th>' if word in NUMBERS else f"<th>{word}</th>" for word in titles
     )
     rows: list[str] = []
-    shown = 0
+    count_shown = 0
     for place in by_concern(columns):
         size = int(columns.start[place + 1] - columns.start[place])
-        if shown + size > most and shown:
+        if count_shown + size > most and count_shown:
             break
         rows.extend(_rows(columns, int(place), short, most))
-        shown += min(size, most)
+        count_shown += min(size, most)
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<table class="marginals">{body}</table>', len(columns.probability) - shown
+    return f'<table class="marginals">{body}</table>', len(columns.probability) - count_shown
 
 
 def by_concern(columns: Columns) -> NDArray[np.int64]:
@@ -81,11 +81,11 @@ def _rows(columns: Columns, place: int, short: bool, most: int) -> Iterator[str]
     """The values of one variable, the most probable first."""
     word = VERDICTS[columns.verdict[place]]
     kind, name = tone(word), safe(columns.names[place])
-    own = np.arange(columns.start[place], columns.start[place + 1])
+    rows = np.arange(columns.start[place], columns.start[place + 1])
     values = columns.values[place]
-    order = np.argsort(-columns.probability[own], kind="stable")[:most]
+    order = np.argsort(-columns.probability[rows], kind="stable")[:most]
     for again, k in enumerate(order.tolist()):
-        at = int(own[k])
+        at = int(rows[k])
         p, low, high = (
             float(column[at]) for column in (columns.probability, columns.low, columns.high)
         )
@@ -116,15 +116,15 @@ MOST_DRAWS, MOST_COLUMNS = 10, 12
 LONG = 400  # letters of a sentence
 
 
-def html(shown: object) -> str:
+def html(value: object) -> str:
     """A piece of HTML for a value, with its own style.
 
     >>> import orbitmc as om
     >>> html(om.ising_grid(2, 2, 0.5)).count("<circle")
     4
     """
-    make = SHOWN[type(shown).__name__]
-    return f'<div class="om"><style>{NOTEBOOK}</style>{make(shown)}</div>'
+    make = SHOWN[type(value).__name__]
+    return f'<div class="om"><style>{NOTEBOOK}</style>{make(value)}</div>'
 
 
 def model_summary(model: Model) -> str:
@@ -135,10 +135,13 @@ def model_summary(model: Model) -> str:
     values = (
         "no" if not sizes else f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     )
-    said = [f"{len(model.order):,} variables of {values} values", f"{graph.first_clause:,} factors"]
-    said += [f"{clauses:,} clauses"] if clauses else []
-    said += [f"{len(model.observed):,} observed"] if model.observed else []
-    return ", ".join(said)
+    parts = [
+        f"{len(model.order):,} variables of {values} values",
+        f"{graph.first_clause:,} factors",
+    ]
+    parts += [f"{clauses:,} clauses"] if clauses else []
+    parts += [f"{len(model.observed):,} observed"] if model.observed else []
+    return ", ".join(parts)
 
 
 def _model(model: Model) -> str:
@@ -151,25 +154,25 @@ def _marginals(answer: Marginals) -> str:
     rows, left_out = marginal_table(answer, MOST_ROWS)
     more = f"<p>… and {left_out:,} more rows; answer.to_frame() has all</p>" if left_out else ""
     exact = answer.about.method == "exact"
-    word, _, said = (f"exact: {describe_method(answer)}" if exact else verdict(answer)).partition(
-        ": "
-    )
-    said = in_python(said)
+    word, _, sentence = (
+        f"exact: {describe_method(answer)}" if exact else verdict(answer)
+    ).partition(": ")
+    sentence = in_python(sentence)
     colour = "good" if answer.converged else "doubt"
     badge = f'<span class="badge {colour}">{safe(word)}</span>'
     warnings = "".join(paragraph(f"warning: {safe(w, LONG)}") for w in answer.about.warnings)
-    return f"<p>{badge} {safe(said, LONG)}</p>{warnings}{rows}{more}"
+    return f"<p>{badge} {safe(sentence, LONG)}</p>{warnings}{rows}{more}"
 
 
-def in_python(said: str) -> str:
+def in_python(sentence: str) -> str:
     """Advice about options of the command line, for who writes Python.
 
     >>> in_python("run longer, or try --method auto or mcsat")
     'run longer, or try method="auto" or method="mcsat"'
     """
-    before, option, named = said.partition("--method ")
+    before, option, named = sentence.partition("--method ")
     keywords = [f'method="{name}"' for name in named.split(" or ")]
-    return before + " or ".join(keywords) if option else said
+    return before + " or ".join(keywords) if option else sentence
 
 
 def _about(about: About, word: str) -> str:
@@ -177,73 +180,73 @@ def _about(about: About, word: str) -> str:
     return paragraph(f"{badge} {safe(about.method)}: {safe(about.reason, LONG)}")
 
 
-def _joint(found: Joint) -> str:
-    return joint_table(found) + _about(found.about, found.verdict)
+def _joint(answer: Joint) -> str:
+    return joint_table(answer) + _about(answer.about, answer.verdict)
 
 
-def _estimate(found: Estimate) -> str:
-    return paragraph(f"<b>{safe(found)}</b>") + _about(found.about, found.verdict)
+def _estimate(answer: Estimate) -> str:
+    return paragraph(f"<b>{safe(answer)}</b>") + _about(answer.about, answer.verdict)
 
 
-def _estimates(found: Estimates) -> str:
-    errors = any(one.standard_error for one in found.values())
+def _estimates(answer: Estimates) -> str:
+    errors = any(estimate.standard_error for estimate in answer.values())
     rows = [
         [
             safe(name),
-            short(one.value),
-            *([short(one.standard_error)] if errors else []),
-            safe(one.verdict),
+            short(estimate.value),
+            *([short(estimate.standard_error)] if errors else []),
+            safe(estimate.verdict),
         ]
-        for name, one in list(found.items())[:MOST_ROWS]
+        for name, estimate in list(answer.items())[:MOST_ROWS]
     ]
-    left_out = len(found) - len(rows)
+    left_out = len(answer) - len(rows)
     more = f"<p>… and {left_out:,} more</p>" if left_out else ""
     titles = ("name", "value", *(("±",) if errors else ()), "verdict")
     return table(titles, rows, numbers=range(1, len(titles) - 1)) + more
 
 
-def _draws(drawn: Draws) -> str:
-    first = next(drawn.words(), [])[:MOST_DRAWS]
-    shown = slice(2, 2 + MOST_COLUMNS)
+def _draws(answer: Draws) -> str:
+    first = next(answer.words(), [])[:MOST_DRAWS]
+    columns = slice(2, 2 + MOST_COLUMNS)
     rows = [
-        [str(row[0]), str(row[1]), *map(safe, row[shown.start : -1][:MOST_COLUMNS])]
+        [str(row[0]), str(row[1]), *map(safe, row[columns.start : -1][:MOST_COLUMNS])]
         for row in first
     ]
-    titles = ["chain", "draw", *(safe(name) for name in drawn.names[:MOST_COLUMNS])]
-    left_out = len(drawn) - len(rows)
-    wide = len(drawn.names) - MOST_COLUMNS
+    titles = ["chain", "draw", *(safe(name) for name in answer.names[:MOST_COLUMNS])]
+    left_out = len(answer) - len(rows)
+    wide = len(answer.names) - MOST_COLUMNS
     more = f"… and {left_out:,} more states" + (f", {wide:,} more variables" if wide > 0 else "")
-    chains, draws, variables = drawn.values.shape
+    chains, draws, variables = answer.values.shape
     sizes = paragraph(f"<b>{chains:,} chains of {draws:,} draws of {variables:,} variables</b>")
-    return sizes + _about(drawn.about, drawn.verdict) + table(titles, rows) + paragraph(more)
+    return sizes + _about(answer.about, answer.verdict) + table(titles, rows) + paragraph(more)
 
 
-def _sweep(found: Sweep) -> str:
-    rows = [[safe(word) for word in format_rung(rung)] for rung in found[:MOST_ROWS]]
+def _sweep(answer: Sweep) -> str:
+    rows = [[safe(word) for word in format_rung(rung)] for rung in answer[:MOST_ROWS]]
     return table(HEADINGS, rows, numbers=range(5))
 
 
-def _best(found: BestStates) -> str:
-    states, names = found.states[:MOST_COLUMNS], list(found.states[0])[:MOST_ROWS]
+def _best(answer: BestStates) -> str:
+    states, names = answer.states[:MOST_COLUMNS], list(answer.states[0])[:MOST_ROWS]
     rows = [["log weight", *(f"{state.log_weight:.6g}" for state in states)]]
     rows += [[safe(name), *(safe(state[name]) for state in states)] for name in names]
-    left_out = len(found.states[0]) - len(names)
+    left_out = len(answer.states[0]) - len(names)
     more = paragraph(f"… and {left_out:,} more variables") if left_out else ""
     badge = (
-        f'<span class="badge {"good" if found.proven else "fair"}">{safe(found.verdict())}</span>'
+        f'<span class="badge {"good" if answer.proven else "fair"}">{safe(answer.verdict())}</span>'
     )
     titles = ["variable", *(str(rank) for rank in range(1, len(states) + 1))]
     return paragraph(badge) + table(titles, rows) + more
 
 
-def _symmetries(found: Any) -> str:
+def _symmetries(report: Any) -> str:
 
-    return symmetries_of_model(found) if hasattr(found, "model") else symmetries_of_graph(found)
+    return symmetries_of_model(report) if hasattr(report, "model") else symmetries_of_graph(report)
 
 
 def _program(program: Any) -> str:
-    asked = counted(len(program.asked.names), "atom")
-    return paragraph(f"<b>Markov logic</b>: {asked} asked about") + _model(program.model)
+    atoms = format_count(len(program.asked.names), "atom")
+    return paragraph(f"<b>Markov logic</b>: {atoms} asked about") + _model(program.model)
 
 
 SHOWN: Mapping[str, Callable[[Any], str]] = {
@@ -268,30 +271,37 @@ MOST_LINES = 12
 MAX_GENERATORS_SHOWN = 240  # letters of a generator or an orbit
 
 
-def symmetries_of_graph(found: SymmetryReport) -> str:
+def symmetries_of_graph(report: SymmetryReport) -> str:
     """A group whose variables have numbers only."""
-    names = [str(place) for place in range(found.group.degree)]
-    texts = [cycle_text(element, names) for element in found.group.generators()]
-    said = [", ".join(names[p] for p in orbit) for orbit in found.orbits]
-    return head(found.order, len(texts), found.complete, found.how) + lists(texts, said)
+    names = [str(place) for place in range(report.group.degree)]
+    texts = [cycle_text(element, names) for element in report.group.generators()]
+    orbits = [", ".join(names[p] for p in orbit) for orbit in report.orbits]
+    return head(report.order, len(texts), report.complete, report.how) + lists(texts, orbits)
 
 
-def symmetries_of_model(found: SymmetryOverview) -> str:
+def symmetries_of_model(overview: SymmetryOverview) -> str:
     """A group in the names of the variables, orbits in colours, and approximations."""
-    every = [[int(point) for point in orbit] for orbit in orbits(found.group)]
-    said = [", ".join(found.model.names[point] for point in orbit) for orbit in every]
+    every = [[int(point) for point in orbit] for orbit in orbits(overview.group)]
+    orbit_texts = [", ".join(overview.model.names[point] for point in orbit) for orbit in every]
     colour = {p: 1 + place for place, orbit in enumerate(every) for p in orbit}
-    drawing = draw_graph(found.model, colour)
-    words = head(found.order, len(found.cycle_texts), found.complete, found.how)
-    return words + drawing + lists(found.cycle_texts, said) + _approximations(found.approximations)
+    drawing = draw_graph(overview.model, colour)
+    words = head(overview.order, len(overview.cycle_texts), overview.complete, overview.how)
+    return (
+        words
+        + drawing
+        + lists(overview.cycle_texts, orbit_texts)
+        + _approximations(overview.approximations)
+    )
 
 
 def head(order: int | None, generators: int, complete: bool, how: str) -> str:
     """The size of a group in a sentence."""
     size = format_order(order)
     rest = "" if complete else "; there may be more"
-    told = safe(how, MAX_GENERATORS_SHOWN)
-    return paragraph(f"<b>{size} symmetries</b>, {counted(generators, 'generator')} ({told}{rest})")
+    source = safe(how, MAX_GENERATORS_SHOWN)
+    return paragraph(
+        f"<b>{size} symmetries</b>, {format_count(generators, 'generator')} ({source}{rest})"
+    )
 
 
 def lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
@@ -305,15 +315,19 @@ def _list(title: str, lines: Sequence[str]) -> str:
     items = "".join(f"<li>{safe(line, MAX_GENERATORS_SHOWN)}</li>" for line in lines[:MOST_LINES])
     left_out = len(lines) - MOST_LINES
     more = f"<li>… and {left_out:,} more</li>" if left_out > 0 else ""
-    return f"<p>{counted(len(lines), title)}</p><ul>{items}{more}</ul>"
+    return f"<p>{format_count(len(lines), title)}</p><ul>{items}{more}</ul>"
 
 
-def _approximations(found: Sequence[Approximation]) -> str:
-    if not found:
+def _approximations(approximations: Sequence[Approximation]) -> str:
+    if not approximations:
         return ""
     rows = [
-        [safe(one.name), f"{one.usual.exchanged.blocks:,}", _share(one.usual.acceptance)]
-        for one in found
+        [
+            safe(approximation.name),
+            f"{approximation.usual.exchanged.blocks:,}",
+            _share(approximation.usual.acceptance),
+        ]
+        for approximation in approximations
     ]
     return table(("approximation", "blocks", "jumps accepted"), rows, numbers=(1, 2))
 

@@ -18,10 +18,20 @@ from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.formatting import r_hat_in_words
 from orbitmc.estimate.marginals import About, Columns, Marginals
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
-from orbitmc.inference.answer import carry_out
-from orbitmc.inference.plan import Decision, exact_plan
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference.plan import plan_elimination
 from orbitmc.inference.settings import ENDS, Settings
-from orbitmc.report.html import PAGE, SCRIPT, code, counted, paragraph, safe, short, table, tone
+from orbitmc.report.html import (
+    PAGE,
+    SCRIPT,
+    code,
+    format_count,
+    paragraph,
+    safe,
+    short,
+    table,
+    tone,
+)
 from orbitmc.report.notebook import by_concern, head, lists, marginal_table, model_summary
 from orbitmc.report.sentences import describe_method, verdict, worst
 from orbitmc.report.svg import Line, draw_graph, histogram, line_chart, scatter
@@ -56,7 +66,7 @@ def checks(answer: Marginals) -> Checks:
 
 def _symmetries(answer: Marginals) -> tuple[SymmetryReport | None, str]:
     assert answer.asked is not None
-    graph = answer.asked.seen.graph
+    graph = answer.asked.conditioned_model.graph
     if graph.variables > MOST_VARIABLES:
         return None, f"Not looked for: the model has more than {MOST_VARIABLES:,} variables."
     from orbitmc.symmetry._automorphisms import automorphisms
@@ -68,19 +78,19 @@ def _symmetries(answer: Marginals) -> tuple[SymmetryReport | None, str]:
 
 
 def _exact(answer: Marginals) -> tuple[Marginals | None, str]:
-    asked = answer.asked
-    assert asked is not None
+    provenance = answer.asked
+    assert provenance is not None
     if answer.about.method == "exact":
         return None, "The answer is exact."
     try:
         settings = Settings(seconds=EXACT_SECONDS)
-        plan, reason = exact_plan(asked.seen.graph, settings)
-        if plan is None:
+        elimination, reason = plan_elimination(provenance.conditioned_model.graph, settings)
+        if elimination is None:
             return None, f"There is no exact answer to compare with: {reason}."
-        found = carry_out(Decision(asked.seen, settings, reason, plan))
+        result = marginals(provenance.conditioned_model, method="exact")
     except OrbitError as error:
         return None, f"There is no exact answer to compare with: {error}."
-    in_words = found if asked.in_atoms is None else asked.in_atoms(found)
+    in_words = result if provenance.in_atoms is None else provenance.in_atoms(result)
     return in_words.only(list(answer)), ""
 
 
@@ -106,13 +116,13 @@ MEANINGS = {
 
 def verdict_counts(answer: Marginals) -> str:
     """A bar with a part for each verdict, and what the verdicts mean."""
-    found = answer.verdicts()
-    total = sum(found.values()) or 1
+    counts = answer.verdicts()
+    total = sum(counts.values()) or 1
     parts = "".join(
         f'<i class="{tone(word)}" style="width:{100 * count / total:.2f}%"></i>'
-        for word, count in found.items()
+        for word, count in counts.items()
     )
-    rows = [[f"{count:,}", safe(word), MEANINGS[word]] for word, count in found.items()]
+    rows = [[f"{count:,}", safe(word), MEANINGS[word]] for word, count in counts.items()]
     meanings = table(("variables", "verdict", "meaning"), rows, (0,))
     return f'<div class="stack">{parts}</div>{meanings}'
 
@@ -139,10 +149,10 @@ def _persistence(columns: Columns) -> str:
     """What the test of persistence found that R-hat did not."""
     unmixed = columns.verdict == CODE[UNMIXED]
     largest = np.maximum.reduceat(columns.r_hat, columns.start[:-1]) if len(unmixed) else unmixed
-    found = int((unmixed & (largest <= FAIR_R_HAT)).sum())
-    if found:
+    count = int((unmixed & (largest <= FAIR_R_HAT)).sum())
+    if count:
         return (
-            f"In {found:,} variables R-hat looks fine, but chains keep what they started with or "
+            f"In {count:,} variables R-hat looks fine, but chains keep what they started with or "
             "drift together: the test of persistence found it."
         )
     return "The test of persistence found nothing that R-hat missed."
@@ -166,8 +176,8 @@ def _sizes(ess: Floats) -> str:
     counts, _ = np.histogram(np.maximum(ess, edges[0]), edges)
     about = "how many values have which effective sample size; a dashed line marks 400"
     title = "effective sample size"
-    drawn = histogram(edges.tolist(), counts.tolist(), title, [GOOD_ESS], about, log=True)
-    return f"<div>{drawn}</div>"
+    chart = histogram(edges.tolist(), counts.tolist(), title, [GOOD_ESS], about, log=True)
+    return f"<div>{chart}</div>"
 
 
 def _worst(answer: Marginals) -> str:
@@ -195,26 +205,26 @@ def _worst(answer: Marginals) -> str:
 
 def course(answer: Marginals) -> str:
     """Standard errors while the chains ran, beside what independent samples would do."""
-    points = [one for one in answer.about.course if one.middle > 0 and one.seconds > 0]
+    points = [point for point in answer.about.course if point.middle > 0 and point.seconds > 0]
     if len(points) < 2:
         return paragraph("The run was too short to follow its error.")
-    samples = [one.samples for one in points]
+    samples = [point.samples for point in points]
     first, last = points[0], points[-1]
-    slope = [first.largest * (first.samples / one.samples) ** 0.5 for one in points]
+    slope = [first.largest * (first.samples / point.samples) ** 0.5 for point in points]
     lines = [
-        Line("largest standard error", samples, [one.largest for one in points], "doubt"),
-        Line("middle standard error", samples, [one.middle for one in points], "good"),
+        Line("largest standard error", samples, [point.largest for point in points], "doubt"),
+        Line("middle standard error", samples, [point.middle for point in points], "good"),
         Line("if errors shrank with the root of samples", samples, slope, "known", dashed=True),
     ]
     gain = first.largest / max(last.largest, 1e-300)
-    said = (
-        f"The first {counted(first.samples, 'sample')} of each chain were there after "
+    caption = (
+        f"The first {format_count(first.samples, 'sample')} of each chain were there after "
         f"{first.seconds:.2f} s, preparations included, and {last.samples:,} after "
         f"{last.seconds:.2f} s. The largest standard error became {format_number(gain)} times "
         "smaller."
     )
     about = "standard errors against samples of each chain, both axes logarithmic"
-    return paragraph(said) + line_chart(lines, "samples of each chain", "standard error", about)
+    return paragraph(caption) + line_chart(lines, "samples of each chain", "standard error", about)
 
 
 # How an answer was found: the method, the jumps that were tried, and what became of them.
@@ -243,8 +253,13 @@ def _race(about: About) -> str:
     if not about.race:
         return paragraph("No jumps were tried.") if about.method != "exact" else ""
     rows = [
-        [safe(one["family"]), _times(one["gain"]), _share(one["acceptance"]), safe(one["verdict"])]
-        for one in about.race[:MOST_MOVES]
+        [
+            safe(trial["family"]),
+            _times(trial["gain"]),
+            _share(trial["acceptance"]),
+            safe(trial["verdict"]),
+        ]
+        for trial in about.race[:MOST_MOVES]
     ]
     titles = ("jumps tried", "effective samples a second", "accepted", "what became of them")
     return "<h3>Jumps and their price</h3>" + table(titles, rows, numbers=(1, 2))
@@ -259,30 +274,30 @@ def _share(acceptance: float | None) -> str:
 
 
 def _outcomes(about: About) -> str:
-    found = dict(about.outcomes)
-    if not found:
+    outcomes = dict(about.outcomes)
+    if not outcomes:
         return ""
-    rows = [[safe(name), f"{count:,}"] for name, count in list(found.items())[:MOST_MOVES]]
-    tried = found.get("proposals", 0) - found.get("null proposals", 0)
+    rows = [[safe(name), f"{count:,}"] for name, count in list(outcomes.items())[:MOST_MOVES]]
+    tried = outcomes.get("proposals", 0) - outcomes.get("null proposals", 0)
     accepted = (
         paragraph(
-            f"{found['accepted'] / tried:.1%} of the jumps that would change something were "
+            f"{outcomes['accepted'] / tried:.1%} of the jumps that would change something were "
             "accepted."
         )
-        if tried > 0 and "accepted" in found
+        if tried > 0 and "accepted" in outcomes
         else ""
     )
-    said = paragraph("A step moves all chains of a pack.", "quiet")
-    return "<h3>Steps</h3>" + accepted + said + table(("outcome", "count"), rows, numbers=(1,))
+    caption = paragraph("A step moves all chains of a pack.", "quiet")
+    return "<h3>Steps</h3>" + accepted + caption + table(("outcome", "count"), rows, numbers=(1,))
 
 
-def symmetries(answer: Marginals, found: Checks) -> str:
+def symmetries(answer: Marginals, checked: Checks) -> str:
     """Order, generators and orbits of the model with its evidence."""
-    report = found.symmetries
+    report = checked.symmetries
     if report is None:
-        return paragraph(safe(found.no_symmetries, MAX_FAMILIES_SHOWN))
+        return paragraph(safe(checked.no_symmetries, MAX_FAMILIES_SHOWN))
     assert answer.asked is not None
-    model = answer.asked.seen
+    model = answer.asked.conditioned_model
     from orbitmc.groups.cycles import cycle_text
 
     texts = [cycle_text(element, model.names) for element in report.group.generators()]
@@ -291,10 +306,10 @@ def symmetries(answer: Marginals, found: Checks) -> str:
             "No permutation of the variables leaves the model as it is. Approximate symmetries may "
             "still help: <code>orbitmc symmetry</code> lists them."
         )
-    said = [", ".join(model.names[p] for p in orbit) for orbit in report.orbits]
+    orbit_texts = [", ".join(model.names[p] for p in orbit) for orbit in report.orbits]
     colour = {int(p): 1 + place for place, orbit in enumerate(report.orbits) for p in orbit}
     words = head(report.order, len(texts), report.complete, report.how)
-    return words + draw_graph(model, colour) + lists(texts, said)
+    return words + draw_graph(model, colour) + lists(texts, orbit_texts)
 
 
 # How to get an answer again, and a paragraph about it for a paper.
@@ -310,9 +325,9 @@ METHODS = {
 
 def reproduce(answer: Marginals) -> str:
     """The command or the lines of Python that ask again, with versions."""
-    asked = answer.asked
-    assert asked is not None
-    command = code(asked.command) if asked.command else ""
+    provenance = answer.asked
+    assert provenance is not None
+    command = code(provenance.command) if provenance.command else ""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
     return (
         command
@@ -327,22 +342,22 @@ def reproduce(answer: Marginals) -> str:
 
 
 def _python(answer: Marginals) -> str:
-    asked = answer.asked
-    assert asked is not None
-    given = _given(asked.settings)
+    provenance = answer.asked
+    assert provenance is not None
+    settings = _changed_settings(provenance.settings)
     about = answer.about
     if about.moves is not None:
-        given |= {"method": "lmh", "moves": dict(about.moves)}
-    if about.method != "exact" and not any(end in given for end in ENDS):
-        given["seconds"] = 10.0
-    words = "".join(f", {name}={value!r}" for name, value in given.items())
-    evidence = "" if not asked.evidence else f", evidence={_plain(asked.evidence)!r}"
+        settings |= {"method": "lmh", "moves": dict(about.moves)}
+    if about.method != "exact" and not any(end in settings for end in ENDS):
+        settings["seconds"] = 10.0
+    words = "".join(f", {name}={value!r}" for name, value in settings.items())
+    evidence = "" if not provenance.evidence else f", evidence={_plain(provenance.evidence)!r}"
     return f"import orbitmc as om\n\nanswer = om.marginals(model{evidence}{words})"
 
 
-def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are not as they usually are."""
-    usual = {one.name: one.default for one in fields(Settings)}
+    usual = {field.name: field.default for field in fields(Settings)}
     left_out = ("checkpoint", "checkpoint_every", "threads", "moves")
     return {
         name: value
@@ -410,11 +425,11 @@ class Comparison:
 def compare(estimate: Marginals, truth: Marginals) -> Comparison:
     """Count the intervals that hold the true value, and measure the errors."""
     errors, covered = [], 0
-    for name, found in estimate.items():
-        for place in _independent(len(found.values)):
+    for name, marginal in estimate.items():
+        for place in _independent(len(marginal.values)):
             true = float(truth[name].probability[place])
-            errors.append(abs(float(found.probability[place]) - true))
-            covered += bool(found.low[place] <= true <= found.high[place])
+            errors.append(abs(float(marginal.probability[place]) - true))
+            covered += bool(marginal.low[place] <= true <= marginal.high[place])
     return Comparison(
         compared=len(errors),
         covered=covered,
@@ -475,7 +490,7 @@ def _in_file(rows: str) -> str:
 
 def page(answer: Marginals, rows: str) -> tuple[str, int]:
     """A page as text, and how many rows it leaves to the file that is called `rows`."""
-    found = checks(answer)
+    checked = checks(answer)
     table, left_out = _marginals(answer, rows)
     sections = {
         "Question": _question(answer),
@@ -483,13 +498,13 @@ def page(answer: Marginals, rows: str) -> tuple[str, int]:
         "Health": health(answer),
         "Error over time": course(answer) if answer.about.method != "exact" else "",
         "Method": method(answer),
-        "Symmetries": symmetries(answer, found),
-        "Exact values": _beside_exact(answer, found),
+        "Symmetries": symmetries(answer, checked),
+        "Exact values": _beside_exact(answer, checked),
         "Reproduce": reproduce(answer),
         "For a paper": code(for_a_paper(answer)),
     }
-    shown = {title: body for title, body in sections.items() if body}
-    return "".join(_pieces(answer, shown)), left_out
+    bodies = {title: body for title, body in sections.items() if body}
+    return "".join(_pieces(answer, bodies)), left_out
 
 
 def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
@@ -512,7 +527,7 @@ def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
 def _things(answer: Marginals) -> str:
     """How many variables, or atoms of a program, were asked about."""
     is_program = answer.asked is not None and answer.asked.in_atoms is not None
-    return counted(len(answer), "atom" if is_program else "variable")
+    return format_count(len(answer), "atom" if is_program else "variable")
 
 
 def _anchor(title: str) -> str:
@@ -536,25 +551,25 @@ def _verdict(answer: Marginals) -> str:
 
 def _question(answer: Marginals) -> str:
     """The model, what is observed, and what was asked."""
-    asked = answer.asked
-    assert asked is not None
-    model = asked.seen
-    seen = [
-        f"{safe(name)} = {safe(one.values[one.value])}"
-        for name, one in list(model.observed.items())[:MOST_EVIDENCE]
+    provenance = answer.asked
+    assert provenance is not None
+    model = provenance.conditioned_model
+    observations = [
+        f"{safe(name)} = {safe(observed.values[observed.value])}"
+        for name, observed in list(model.observed.items())[:MOST_EVIDENCE]
     ]
-    left_out = len(model.observed) - len(seen)
-    seen += [f"… and {left_out:,} more"] if left_out else []
-    soft = [name for name in (asked.evidence or {}) if name in model.index]
-    seen += [f"{safe(name)}: soft" for name in soft[:MOST_EVIDENCE]]
+    left_out = len(model.observed) - len(observations)
+    observations += [f"… and {left_out:,} more"] if left_out else []
+    soft = [name for name in (provenance.evidence or {}) if name in model.index]
+    observations += [f"{safe(name)}: soft" for name in soft[:MOST_EVIDENCE]]
     whole = len(answer) == len(model.order)
     about = "all variables" if whole else f"{len(answer):,} of {len(model.order):,} variables"
-    if asked.in_atoms is not None:
-        seen.append("databases of the program")
+    if provenance.in_atoms is not None:
+        observations.append("databases of the program")
         about = _things(answer)
     return (
         f"<dl><dt>model</dt><dd>{model_summary(model)}</dd>"
-        f"<dt>evidence</dt><dd>{', '.join(seen) or 'none'}</dd>"
+        f"<dt>evidence</dt><dd>{', '.join(observations) or 'none'}</dd>"
         f"<dt>asked about</dt><dd>{about}</dd></dl>{draw_graph(model)}"
     )
 
@@ -574,20 +589,20 @@ def _marginals(answer: Marginals, rows: str) -> tuple[str, int]:
     return f'{filters}{more}<div class="scroll tall">{table}</div>', left_out
 
 
-def _beside_exact(answer: Marginals, found: Checks) -> str:
+def _beside_exact(answer: Marginals, checked: Checks) -> str:
     """Estimates against the exact values, where these are affordable."""
-    if found.exact is None:
-        return paragraph(safe(found.no_exact, LONG))
-    known = compare(answer, found.exact)
-    estimated, exact = answer.columns.probability, found.exact.columns.probability
+    if checked.exact is None:
+        return paragraph(safe(checked.no_exact, LONG))
+    known = compare(answer, checked.exact)
+    estimated, exact = answer.columns.probability, checked.exact.columns.probability
     chosen = np.linspace(0, len(exact) - 1, min(len(exact), MOST_POINTS)).astype(np.int64)
     share = known.covered / max(known.compared, 1)
-    said = (
+    caption = (
         f"{known.covered:,} of {known.compared:,} intervals hold the exact value ({share:.0%}; "
         f"95 % should). Errors are {known.mean_error:.2g} on average and "
-        f"{known.largest_error:.2g} at most. {safe(describe_method(found.exact), LONG)}."
+        f"{known.largest_error:.2g} at most. {safe(describe_method(checked.exact), LONG)}."
     )
     titles = ("exact probability", "estimate")
     about = "estimated against exact probabilities"
-    drawn = scatter(exact[chosen].tolist(), estimated[chosen].tolist(), titles, about)
-    return paragraph(said) + drawn
+    chart = scatter(exact[chosen].tolist(), estimated[chosen].tolist(), titles, about)
+    return paragraph(caption) + chart

@@ -25,13 +25,13 @@ TONES = {"good": BLUE, "fair": "#e69f00", "doubt": ORANGE, "known": GREY}
 def figure(across: int = 1, *, width: float = 6.0, height: float = 3.6) -> tuple[Any, list[Any]]:
     """A figure with axes side by side, shown by notebooks and by `plt.show()`."""
     pyplot = extra("matplotlib.pyplot", "plots")
-    drawn, axes = pyplot.subplots(
+    canvas, axes = pyplot.subplots(
         1, across, figsize=(width, height), layout="constrained", squeeze=False
     )
-    return drawn, list(axes.flat)
+    return canvas, list(axes.flat)
 
 
-def given_or_new(ax: Any, height: float = 3.6) -> Any:
+def axes_or_new(ax: Any, height: float = 3.6) -> Any:
     """The axes that were given, or those of a new figure."""
     return figure(height=height)[1][0] if ax is None else ax
 
@@ -69,25 +69,27 @@ INCH_PER_BAR = 0.24
 def plot_marginals(answer: Marginals, names: Sequence[str] | None, ax: Any) -> Any:
     """Bars with whiskers, one for each value, coloured by verdict."""
     bars = [
-        (name, value, found, k)
+        (name, value, marginal, k)
         for name in (answer if names is None else names)
-        for found in [answer[name]]
-        for k, value in enumerate(found.values)
+        for marginal in [answer[name]]
+        for k, value in enumerate(marginal.values)
     ]
-    shown = bars if names is not None else bars[:MOST_BARS]
-    place = given_or_new(ax, 1.2 + INCH_PER_BAR * len(shown))
-    for row, (_, _, found, k) in enumerate(shown):
-        _bar(place, row, found, k)
-    labels = [f"{name} = {value}" for name, value, _, _ in shown]
-    left_out = len(bars) - len(shown)
+    bars_shown = bars if names is not None else bars[:MOST_BARS]
+    place = axes_or_new(ax, 1.2 + INCH_PER_BAR * len(bars_shown))
+    for row, (_, _, marginal, k) in enumerate(bars_shown):
+        _bar(place, row, marginal, k)
+    labels = [f"{name} = {value}" for name, value, _, _ in bars_shown]
+    left_out = len(bars) - len(bars_shown)
     _rows(place, labels, "probability" + (f" ({left_out} more values)" if left_out else ""))
     place.set_xlim(0, 1)
     return place
 
 
-def _bar(place: Any, row: int, found: Marginal, k: int) -> None:
-    p, low, high = (float(one[k]) for one in (found.probability, found.low, found.high))
-    place.barh(row, p, height=0.65, color=TONES[tone(found.verdict)], alpha=0.8)
+def _bar(place: Any, row: int, marginal: Marginal, k: int) -> None:
+    p, low, high = (
+        float(column[k]) for column in (marginal.probability, marginal.low, marginal.high)
+    )
+    place.barh(row, p, height=0.65, color=TONES[tone(marginal.verdict)], alpha=0.8)
     if high > low:
         arms = [[p - low], [high - p]]
         place.errorbar(p, row, xerr=np.maximum(arms, 0.0), color="black", capsize=2, linewidth=1)
@@ -101,45 +103,50 @@ def _rows(place: Any, labels: Sequence[str], title: str) -> None:
     place.set_axisbelow(True)
 
 
-def plot_joint(found: Joint, ax: Any) -> Any:
+def plot_joint(joint: Joint, ax: Any) -> Any:
     """A heat map of two names; bars of one."""
-    if len(found.names) > 2:
-        raise InputError(f"a picture shows one or two names, not {len(found.names)}")
-    place = given_or_new(ax)
-    if len(found.names) == 1:
-        place.barh(range(len(found.values[0])), found.probability, color=BLUE, alpha=0.8)
-        _rows(place, found.values[0], "probability")
+    if len(joint.names) > 2:
+        raise InputError(f"a picture shows one or two names, not {len(joint.names)}")
+    place = axes_or_new(ax)
+    if len(joint.names) == 1:
+        place.barh(range(len(joint.values[0])), joint.probability, color=BLUE, alpha=0.8)
+        _rows(place, joint.values[0], "probability")
         return place
-    image = place.imshow(found.probability, cmap="cividis", aspect="auto", vmin=0.0)
+    image = place.imshow(joint.probability, cmap="cividis", aspect="auto", vmin=0.0)
     place.figure.colorbar(image, label="probability")
-    place.set_yticks(range(len(found.values[0])), found.values[0])
-    place.set_xticks(range(len(found.values[1])), found.values[1])
-    place.set_ylabel(found.names[0])
-    place.set_xlabel(found.names[1])
+    place.set_yticks(range(len(joint.values[0])), joint.values[0])
+    place.set_xticks(range(len(joint.values[1])), joint.values[1])
+    place.set_ylabel(joint.names[0])
+    place.set_xlabel(joint.names[1])
     return place
 
 
-def plot_estimates(found: Estimates, ax: Any) -> Any:
+def plot_estimates(estimates: Estimates, ax: Any) -> Any:
     """Numbers as dots on their intervals."""
-    names = list(found)[:MOST_BARS]
-    place = given_or_new(ax, 1.2 + INCH_PER_BAR * len(names))
+    names = list(estimates)[:MOST_BARS]
+    place = axes_or_new(ax, 1.2 + INCH_PER_BAR * len(names))
     for row, name in enumerate(names):
-        one = found[name]
-        place.plot([one.low, one.high], [row, row], color=TONES[tone(one.verdict)], linewidth=2)
-        place.plot(one.value, row, "o", color=TONES[tone(one.verdict)])
+        estimate = estimates[name]
+        place.plot(
+            [estimate.low, estimate.high],
+            [row, row],
+            color=TONES[tone(estimate.verdict)],
+            linewidth=2,
+        )
+        place.plot(estimate.value, row, "o", color=TONES[tone(estimate.verdict)])
     _rows(place, names, "value")
     return place
 
 
-def plot_sweep(found: Sweep) -> Any:
+def plot_sweep(sweep: Sweep) -> Any:
     """Energy and heat capacity against beta."""
-    drawn, places = figure(2, width=8.0, height=3.2)
-    betas = [rung.beta for rung in found]
+    canvas, places = figure(2, width=8.0, height=3.2)
+    betas = [rung.beta for rung in sweep]
     for place, title in zip(places, ("energy", "heat_capacity"), strict=True):
-        every = [getattr(rung, title) for rung in found]
-        doubted = [not one.converged for one in every]
-        low, high = [one.low for one in every], [one.high for one in every]
-        values = [one.value for one in every]
+        every = [getattr(rung, title) for rung in sweep]
+        doubted = [not estimate.converged for estimate in every]
+        low, high = [estimate.low for estimate in every], [estimate.high for estimate in every]
+        values = [estimate.value for estimate in every]
         place.fill_between(betas, low, high, color=BLUE, alpha=0.2, linewidth=0)
         place.plot(betas, values, "o-", color=BLUE, markersize=3.5)
         for beta, value, doubt in zip(betas, values, doubted, strict=True):
@@ -148,7 +155,7 @@ def plot_sweep(found: Sweep) -> Any:
         place.set_xlabel("beta")
         place.set_ylabel(title.replace("_", " "))
         place.grid(alpha=0.25, color=GREY)
-    return drawn
+    return canvas
 
 
 # Draws of chains as pictures: what chains remember, and where their means settle.
@@ -158,22 +165,24 @@ MOST_LAGS = 100
 MOST_CHAINS = 8  # that are drawn beside their mean
 
 
-def plot_draws(drawn: Draws, names: Sequence[str] | None) -> Any:
+def plot_draws(draws_of: Draws, names: Sequence[str] | None) -> Any:
     """Autocorrelations beside running means of whether a variable has its usual value."""
-    chosen = _chosen(drawn, names)
+    chosen = _choose_columns(draws_of, names)
     picture, (left, right) = figure(2, width=8.6, height=3.3)
     for colour, place in zip(COLOURS * 9, chosen, strict=False):
-        value, seen = _usual(drawn, place)
-        label = f"{drawn.names[place]} = {value}"
-        lags = autocorrelation(seen)
+        value, indicator = _usual(draws_of, place)
+        label = f"{draws_of.names[place]} = {value}"
+        lags = autocorrelation(indicator)
         left.plot(lags, color=colour, label=label)
-        draws = np.arange(1, seen.shape[1] + 1)
-        right.plot(draws, _running(seen[:MOST_CHAINS]).T, color=colour, alpha=0.3, linewidth=0.8)
-        right.plot(draws, _running(seen).mean(axis=0), color=colour, linewidth=2, label=label)
+        draws = np.arange(1, indicator.shape[1] + 1)
+        right.plot(
+            draws, _running(indicator[:MOST_CHAINS]).T, color=colour, alpha=0.3, linewidth=0.8
+        )
+        right.plot(draws, _running(indicator).mean(axis=0), color=colour, linewidth=2, label=label)
     left.axhline(0.0, color="0.6", linewidth=0.8)
     left.set(xlabel="draws apart", ylabel="autocorrelation")
     right.set(xlabel="draws of each chain", ylabel="mean so far")
-    chains = min(MOST_CHAINS, drawn.values.shape[0])
+    chains = min(MOST_CHAINS, draws_of.values.shape[0])
     right.set_title(f"thick: all chains; thin: {chains} of them", fontsize=9)
     for axes in (left, right):
         axes.grid(alpha=0.25)
@@ -181,38 +190,38 @@ def plot_draws(drawn: Draws, names: Sequence[str] | None) -> Any:
     return picture
 
 
-def _chosen(drawn: Draws, names: Sequence[str] | None) -> list[int]:
+def _choose_columns(draws: Draws, names: Sequence[str] | None) -> list[int]:
     if names is None:
-        return list(range(min(MOST_NAMES, len(drawn.names))))
-    unknown = [name for name in names if name not in drawn.names]
+        return list(range(min(MOST_NAMES, len(draws.names))))
+    unknown = [name for name in names if name not in draws.names]
     if unknown:
         raise InputError(f"there are no draws of {unknown[0]!r}")
-    return [drawn.names.index(name) for name in names]
+    return [draws.names.index(name) for name in names]
 
 
-def _usual(drawn: Draws, place: int) -> tuple[str, Floats]:
+def _usual(draws: Draws, place: int) -> tuple[str, Floats]:
     """The most frequent value of a variable, and where `[chain, draw]` it was drawn."""
-    values = drawn.values[:, :, place]
+    values = draws.values[:, :, place]
     usual = int(np.bincount(values.reshape(-1).astype(np.int64)).argmax())
-    return drawn.domains[place][usual], (values == usual).astype(np.float64)
+    return draws.domains[place][usual], (values == usual).astype(np.float64)
 
 
-def autocorrelation(seen: Floats) -> Floats:
+def autocorrelation(indicator: Floats) -> Floats:
     """The mean over chains of how alike draws `[chain, draw]` are that lie apart, from 0 on.
 
     >>> autocorrelation(np.array([[0.0, 1.0, 0.0, 1.0]])).round(2).tolist()
     [1.0, -0.75, 0.5]
     """
-    draws = seen.shape[1]
-    centred = seen - seen.mean()
-    spread = max(float((centred**2).mean()), 1e-300)
+    draws = indicator.shape[1]
+    centred = indicator - indicator.mean()
+    variance = max(float((centred**2).mean()), 1e-300)
     most = min(MOST_LAGS, max(draws - 2, 0))
-    found = [(centred[:, : draws - lag] * centred[:, lag:]).sum() for lag in range(most + 1)]
-    together: Floats = np.array(found) / (seen.size * spread)
+    products = [(centred[:, : draws - lag] * centred[:, lag:]).sum() for lag in range(most + 1)]
+    together: Floats = np.array(products) / (indicator.size * variance)
     return together
 
 
-def _running(seen: Floats) -> Floats:
+def _running(indicator: Floats) -> Floats:
     """The mean of each chain so far."""
-    running: Floats = np.cumsum(seen, axis=1) / np.arange(1, seen.shape[1] + 1)
+    running: Floats = np.cumsum(indicator, axis=1) / np.arange(1, indicator.shape[1] + 1)
     return running

@@ -71,71 +71,71 @@ def verdict(answer: Marginals) -> str:
     """Say whether to believe the numbers, and if not, what to do: the same words everywhere."""
     if answer.about.method == "exact":
         return "exact: no sampling error"
-    found = answer.verdicts()
+    counts = answer.verdicts()
     if answer.about.interrupted:
-        return "interrupted: the answer uses the samples so far; " + _state(answer, found)
-    return _state(answer, found)
+        return "interrupted: the answer uses the samples so far; " + _state(answer, counts)
+    return _state(answer, counts)
 
 
-def _state(answer: Marginals, found: dict[str, int]) -> str:
-    if found.keys() & {FROZEN, SUSPECT}:
-        return f"not converged: {_frozen(answer, found)}; " + (
+def _state(answer: Marginals, counts: dict[str, int]) -> str:
+    if counts.keys() & {FROZEN, SUSPECT}:
+        return f"not converged: {_describe_frozen(answer, counts)}; " + (
             _try(answer, "exact", "mcsat") or "no other method here can do better"
         )
-    if found.keys() & {UNMIXED, TIED}:
-        return f"not converged: {_unmixed(answer, found)}; {_longer_or(answer, 'exact')}"
-    if found.get(MISSED):
+    if counts.keys() & {UNMIXED, TIED}:
+        return f"not converged: {_describe_unmixed(answer, counts)}; {_longer_or(answer, 'exact')}"
+    if counts.get(MISSED):
         return (
-            f"not converged: {_variables(found[MISSED])} wrong, because the chains missed a mode; "
+            f"not converged: {_variables(counts[MISSED])} wrong, because the chains missed a mode; "
             + _longer_or(answer, "exact", "lmh")
         )
-    if found.get(FEW):
+    if counts.get(FEW):
         return (
-            f"not converged: {_variables(found[FEW])} estimated from too few samples "
+            f"not converged: {_variables(counts[FEW])} estimated from too few samples "
             f"(worst {_extremes(answer)}); run longer"
         )
-    rare = _rare(found.get(RARE, 0))
-    if answer.about.independent and found.keys() & {GOOD, FAIR}:
-        return _of_draws(answer, found) + rare
-    if found.get(FAIR):
+    rare = _rare(counts.get(RARE, 0))
+    if answer.about.independent and counts.keys() & {GOOD, FAIR}:
+        return _of_draws(answer, counts) + rare
+    if counts.get(FAIR):
         return (
-            f"converged (fair): {_variables(found[FAIR])} not quite at R-hat {GOOD_R_HAT} and "
+            f"converged (fair): {_variables(counts[FAIR])} not quite at R-hat {GOOD_R_HAT} and "
             f"ESS {GOOD_ESS:.0f} (worst {_extremes(answer)}); a longer run is safer{rare}"
         )
-    if found.get(GOOD):
+    if counts.get(GOOD):
         return (
             f"converged: every R-hat is at most {GOOD_R_HAT} and every ESS at least "
             f"{GOOD_ESS:.0f} (worst {_extremes(answer)}){rare}"
         )
     if rare:
         return "converged" + rare
-    assert found.keys() <= CERTAIN, found
+    assert counts.keys() <= CERTAIN, counts
     return "certain: evidence and constraints leave one value for every variable"
 
 
-def _of_draws(answer: Marginals, found: dict[str, int]) -> str:
+def _of_draws(answer: Marginals, counts: dict[str, int]) -> str:
     """What is said of independent draws, which need not mix: there are enough of them."""
     states = f"{answer.about.samples * answer.about.chains:,} states are independent draws"
-    if found.get(FAIR):
+    if counts.get(FAIR):
         _, ess = worst(answer)
         return (
-            f"converged (fair): the {states}; {_variables(found[FAIR])} not quite at ESS "
+            f"converged (fair): the {states}; {_variables(counts[FAIR])} not quite at ESS "
             f"{GOOD_ESS:.0f} (worst {ess:,.0f}), so a longer run is safer"
         )
     return f"converged: the {states}"
 
 
-def _frozen(answer: Marginals, found: dict[str, int]) -> str:
-    if FROZEN in found:
-        return f"{_variables(found[FROZEN])} frozen{_more(found.get(SUSPECT, 0))}"
-    return f"{_variables(found[SUSPECT])} tied to {_causes(answer, SUSPECT, 'frozen')}"
+def _describe_frozen(answer: Marginals, counts: dict[str, int]) -> str:
+    if FROZEN in counts:
+        return f"{_variables(counts[FROZEN])} frozen{_more(counts.get(SUSPECT, 0))}"
+    return f"{_variables(counts[SUSPECT])} tied to {_causes(answer, SUSPECT, 'frozen')}"
 
 
-def _unmixed(answer: Marginals, found: dict[str, int]) -> str:
-    if UNMIXED in found:
-        mixed = f"{_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)})"
-        return mixed + _more(found.get(TIED, 0))
-    return f"{_variables(found[TIED])} tied to {_causes(answer, TIED, 'not mixed')}"
+def _describe_unmixed(answer: Marginals, counts: dict[str, int]) -> str:
+    if UNMIXED in counts:
+        mixed = f"{_variables(counts[UNMIXED])} not mixed (worst {_extremes(answer)})"
+        return mixed + _more(counts.get(TIED, 0))
+    return f"{_variables(counts[TIED])} tied to {_causes(answer, TIED, 'not mixed')}"
 
 
 def _causes(answer: Marginals, tied: str, state: str) -> str:
@@ -159,10 +159,10 @@ def _try(answer: Marginals, *methods: str) -> str:
     find out, unless `auto` would do what was done here if it is not: then that is known already.
     """
     tried = {answer.about.method, *answer.about.ruled_out}
-    last = max((place for place, one in enumerate(ADVISED[:-1]) if one in tried), default=-1)
-    left = [one for one in methods if one in ADVISED[last + 1 :] and one not in tried]
+    last = max((place for place, method in enumerate(ADVISED[:-1]) if method in tried), default=-1)
+    left = [method for method in methods if method in ADVISED[last + 1 :] and method not in tried]
     exact = "auto" if LAST_RESORTS.isdisjoint(tried) else "exact"
-    named = " or ".join(exact if one == "exact" else one for one in left)
+    named = " or ".join(exact if method == "exact" else method for method in left)
     return f"try --method {named}" if left else ""
 
 

@@ -59,9 +59,9 @@ def log_scale(numbers: Sequence[float], start: float, end: float) -> Scale:
     """
     low, high = min(numbers), max(numbers)
     fine = STEPS[:3] if high < FEW * low else STEPS[:1]
-    allowed = [own * 10.0**power for power in _powers(low, high) for own in fine]
-    below = [one for one in allowed if one <= low * (1 + 1e-9)]
-    above = [one for one in allowed if one >= high * (1 - 1e-9)]
+    allowed = [digit * 10.0**power for power in _powers(low, high) for digit in fine]
+    below = [tick for tick in allowed if tick <= low * (1 + 1e-9)]
+    above = [tick for tick in allowed if tick >= high * (1 - 1e-9)]
     first, last = below[-1], above[0]
     return Scale(first, last if last > first else 10 * first, start, end, log=True)
 
@@ -76,7 +76,7 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
         return [(low, f"{low:g}")]
     rough = (high - low) / (MOST_TICKS - 1)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * own for own in STEPS if power * own >= rough * (1 - 1e-9))
+    step = next(power * digit for digit in STEPS if power * digit >= rough * (1 - 1e-9))
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [(place * step, f"{place * step:.6g}") for place in range(first, last + 1)]
@@ -84,9 +84,9 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 def _log_ticks(low: float, high: float) -> list[tuple[float, str]]:
     if high < FEW * low:
-        every = [own * 10.0**power for power in _powers(low, high) for own in STEPS[:3]]
-        shown = [one for one in every if low * (1 - 1e-9) <= one <= high * (1 + 1e-9)]
-        return [(one, f"{one:g}" if one > TINY else f"{one:.0e}") for one in shown]
+        every = [digit * 10.0**power for power in _powers(low, high) for digit in STEPS[:3]]
+        visible = [tick for tick in every if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+        return [(tick, f"{tick:g}" if tick > TINY else f"{tick:.0e}") for tick in visible]
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     stride = max(1, -(-(last - first) // (MOST_TICKS - 1)))
     return [(10.0**power, power_of_ten(power)) for power in range(first, last + 1, stride)]
@@ -139,9 +139,9 @@ def line_chart(lines: Sequence[Line], x_title: str, y_title: str, about: str) ->
     every_y = [y for line in lines for y in line.y if y > 0]
     x = log_scale(every_x, LEFT, WIDTH - RIGHT)
     y = log_scale(every_y, HEIGHT - BOTTOM, TOP)
-    drawn = [_polyline(line, x, y) for line in lines]
+    curves = [_polyline(line, x, y) for line in lines]
     keys = _keys([(line.name, line.tone, line.dashed) for line in lines])
-    return keys + _frame(x, y, x_title, y_title, "".join(drawn), about)
+    return keys + _frame(x, y, x_title, y_title, "".join(curves), about)
 
 
 def _polyline(line: Line, x: Scale, y: Scale) -> str:
@@ -241,21 +241,21 @@ MOST_ROWS = 200
 LEGIBLE = 0.6  # of the darkest: beyond it, words are light
 
 
-def joint_table(found: Joint) -> str:
+def joint_table(joint: Joint) -> str:
     """A heat map for two names that have few values, and a table for others."""
-    sides = found.probability.shape
+    sides = joint.probability.shape
     if len(sides) == 2 and max(sides) <= MOST_SIDE:
-        return _heat_map(found)
-    return _plain(found)
+        return _heat_map(joint)
+    return _plain(joint)
 
 
-def _heat_map(found: Joint) -> str:
-    down, across = found.names
-    largest = float(found.probability.max(initial=0.0)) or 1.0
-    head = "".join(f"<th>{safe(value)}</th>" for value in found.values[1])
+def _heat_map(joint: Joint) -> str:
+    down, across = joint.names
+    largest = float(joint.probability.max(initial=0.0)) or 1.0
+    head = "".join(f"<th>{safe(value)}</th>" for value in joint.values[1])
     rows = "".join(
-        f"<tr><th>{safe(value)}</th>{_cells(found, row, largest)}</tr>"
-        for row, value in enumerate(found.values[0])
+        f"<tr><th>{safe(value)}</th>{_cells(joint, row, largest)}</tr>"
+        for row, value in enumerate(joint.values[0])
     )
     return (
         f'<table class="heat"><thead><tr><td>{safe(down)} \\ {safe(across)}</td>{head}</tr></thead>'
@@ -263,32 +263,32 @@ def _heat_map(found: Joint) -> str:
     )
 
 
-def _cells(found: Joint, row: int, largest: float) -> str:
-    return "".join(_cell(found, row, column, largest) for column in range(len(found.values[1])))
+def _cells(joint: Joint, row: int, largest: float) -> str:
+    return "".join(_cell(joint, row, column, largest) for column in range(len(joint.values[1])))
 
 
-def _cell(found: Joint, i: int, j: int, largest: float) -> str:
-    p, error = float(found.probability[i, j]), float(found.standard_error[i, j])
+def _cell(joint: Joint, i: int, j: int, largest: float) -> str:
+    p, error = float(joint.probability[i, j]), float(joint.standard_error[i, j])
     share = p / largest
     light = " x" if share > LEGIBLE else ""
-    said = f"{probability(p)}" + (f" ± {error:.1g}" if error else "")
+    label = f"{probability(p)}" + (f" ± {error:.1g}" if error else "")
     return (
-        f'<td class="h{light}" style="--s:{share:.2f}" title="{said}">'
+        f'<td class="h{light}" style="--s:{share:.2f}" title="{label}">'
         f"{probability(p)}{f'<small>±{error:.1g}</small>' if error else ''}</td>"
     )
 
 
-def _plain(found: Joint) -> str:
-    rows = sorted(found.rows(), key=lambda row: -row[len(found.names)])[:MOST_ROWS]
-    wide = len(found.names)
-    columns = 2 if found.standard_error.any() else 1
+def _plain(joint: Joint) -> str:
+    rows = sorted(joint.rows(), key=lambda row: -row[len(joint.names)])[:MOST_ROWS]
+    wide = len(joint.names)
+    columns = 2 if joint.standard_error.any() else 1
     cells = [
         [*(safe(word) for word in row[:wide]), *map(probability, row[wide : wide + columns])]
         for row in rows
     ]
-    left_out = found.probability.size - len(rows)
+    left_out = joint.probability.size - len(rows)
     more = f"<p>… and {left_out:,} less probable joint values</p>" if left_out else ""
-    titles = [*(safe(name) for name in found.names), *("P", "±")[:columns]]
+    titles = [*(safe(name) for name in joint.names), *("P", "±")[:columns]]
     return table(titles, cells, numbers=(wide, wide + 1)) + more
 
 
@@ -307,10 +307,10 @@ def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
     if not 0 < count <= MOST_VARIABLES:
         return ""
     edges = _edges(model)
-    shown = [safe(name, LONG if count <= FEW_NAMES else SHORT) for name in model.names]
-    turned = _turned(_layout(count, edges), edges)
+    labels = [safe(name, LONG if count <= FEW_NAMES else SHORT) for name in model.names]
+    turned = _turn(_layout(count, edges), edges)
     height = _height(turned)
-    places = _untangled(_stretched(turned, height), shown, height)
+    places = _untangle(_stretch(turned, height), labels, height)
     lines = "".join(
         f'<path class="e" d="M{places[a, 0]:.0f} {places[a, 1]:.0f}'
         f'L{places[b, 0]:.0f} {places[b, 1]:.0f}"/>'
@@ -320,7 +320,7 @@ def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
         f'<g><title>{safe(name)}</title><circle class="v o{(orbit_of or {}).get(place, 0) % 8}" '
         f'cx="{places[place, 0]:.0f}" cy="{places[place, 1]:.0f}" r="6"/>'
         f'<text x="{places[place, 0]:.0f}" y="{places[place, 1] - 9:.0f}" '
-        f'text-anchor="middle">{shown[place]}</text></g>'
+        f'text-anchor="middle">{labels[place]}</text></g>'
         for place, name in enumerate(model.names)
     )
     about = f"{count} variables and the {len(edges)} pairs that share a factor"
@@ -333,11 +333,11 @@ def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
 
 def _edges(model: Model) -> list[tuple[int, int]]:
     """Pairs of variables that share a factor."""
-    graph, found = model.graph, set()
+    graph, pairs = model.graph, set()
     for factor in range(graph.factors):
         scope = sorted(graph.scope_of(factor).tolist())
-        found |= {(a, b) for place, a in enumerate(scope) for b in scope[place + 1 :]}
-    return sorted(found)
+        pairs |= {(a, b) for place, a in enumerate(scope) for b in scope[place + 1 :]}
+    return sorted(pairs)
 
 
 def _layout(count: int, edges: list[tuple[int, int]]) -> Floats:
@@ -363,27 +363,27 @@ def _first_places(apart: Floats) -> Floats:
     centring = np.eye(count) - 1.0 / count
     values, vectors = np.linalg.eigh(-centring @ squares @ centring / 2)
     turn = 2 * np.pi * np.arange(count) / count
-    found = np.zeros((count, 2))
-    found[:, : min(2, count)] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :2]
-    places: Floats = found + 0.05 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    scaled = np.zeros((count, 2))
+    scaled[:, : min(2, count)] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :2]
+    places: Floats = scaled + 0.05 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     return places
 
 
 def _distances(count: int, edges: list[tuple[int, int]]) -> Floats:
     """How many lines lie between two dots; parts that are not connected are a little further."""
-    found = np.full((count, count), np.inf)
-    np.fill_diagonal(found, 0.0)
+    distances = np.full((count, count), np.inf)
+    np.fill_diagonal(distances, 0.0)
     for a, b in edges:
-        found[a, b] = found[b, a] = 1.0
+        distances[a, b] = distances[b, a] = 1.0
     for middle in range(count):
-        found = np.minimum(found, found[:, [middle]] + found[[middle]])
-    reached = found[np.isfinite(found)].max(initial=0.0)
-    found[np.isinf(found)] = reached / 2 + 1.5
-    np.fill_diagonal(found, 1.0)
-    return found
+        distances = np.minimum(distances, distances[:, [middle]] + distances[[middle]])
+    reached = distances[np.isfinite(distances)].max(initial=0.0)
+    distances[np.isinf(distances)] = reached / 2 + 1.5
+    np.fill_diagonal(distances, 1.0)
+    return distances
 
 
-def _turned(places: Floats, edges: list[tuple[int, int]]) -> Floats:
+def _turn(places: Floats, edges: list[tuple[int, int]]) -> Floats:
     """Turn most lines of a lattice level, and of anything else the longer side."""
     centred = places - places.mean(axis=0)
     lines = np.array([centred[b] - centred[a] for a, b in edges]).reshape(-1, 2)
@@ -404,17 +404,17 @@ def _height(places: Floats) -> int:
     return int(np.clip(whole, LEAST, min(TALLEST, 160 + 12 * len(places))))
 
 
-def _stretched(places: Floats, height: int) -> Floats:
+def _stretch(places: Floats, height: int) -> Floats:
     """Fill the picture."""
     low, high = places.min(axis=0), places.max(axis=0)
     share = (places - low) / np.maximum(high - low, 1e-9)
     share[:, high - low < 1e-6] = 0.5
     room = np.array([DRAWING_WIDTH - 2 * MARGIN, height - 2 * MARGIN])
-    found: Floats = MARGIN + share * room
-    return found
+    stretched: Floats = MARGIN + share * room
+    return stretched
 
 
-def _untangled(places: Floats, names: Sequence[str], height: int) -> Floats:
+def _untangle(places: Floats, names: Sequence[str], height: int) -> Floats:
     """Push names apart that would be written over each other."""
     wide = np.array([LETTER * len(name) + 6.0 for name in names])
     room = (wide[:, None] + wide[None]) / 2

@@ -53,10 +53,10 @@ def show_answer(answer: Marginals, console: Console) -> None:
 def show(titles: Sequence[str], lines: Sequence[Sequence[str]], console: Console) -> None:
     """Print words in columns; what a narrow terminal has no room for is left out, and named."""
     if console.is_terminal:
-        left_out = _left_out(titles, lines, console.width)
-        kept = [place for place, title in enumerate(titles) if title not in left_out]
-        fitting = [[line[place] for place in kept] for line in lines]
-        console.print(_rich_table([titles[place] for place in kept], fitting))
+        left_out = _columns_to_drop(titles, lines, console.width)
+        columns = [place for place, title in enumerate(titles) if title not in left_out]
+        fitting = [[line[place] for place in columns] for line in lines]
+        console.print(_rich_table([titles[place] for place in columns], fitting))
         if left_out:
             console.print(f"a wider terminal also shows {', '.join(left_out)}", style="dim")
     else:
@@ -93,7 +93,9 @@ def _csv_rows(piece: Columns) -> Iterator[tuple[str, ...]]:
             yield (name, value, *(repr(n) if math.isfinite(n) else "" for n in numbers[k]), word)
 
 
-def _left_out(titles: Sequence[str], lines: Sequence[Sequence[str]], width: int) -> list[str]:
+def _columns_to_drop(
+    titles: Sequence[str], lines: Sequence[Sequence[str]], width: int
+) -> list[str]:
     """Columns to leave out, so that no number must be cut; words may be broken into lines."""
     needed = {title: _width(title, cells) for title, *cells in zip(titles, *lines, strict=True)}
     left_out: list[str] = []
@@ -131,7 +133,7 @@ def _widths(answer: Marginals) -> tuple[int, ...]:
     titles, columns = headings(answer), answer.columns
     words = (
         _longest(columns.names),
-        _longest(value for own in set(columns.values) for value in own),
+        _longest(value for words_of in set(columns.values) for value in words_of),
     )
     p = _widest(columns.probability)
     numbers = (p,) if titles == CERTAIN else (p, *_errors(columns))
@@ -185,9 +187,9 @@ def head(about: About, *, converged: bool) -> dict[str, Any]:
     }
 
 
-def dump_json(held: Any) -> str:
+def dump_json(value: Any) -> str:
     """One JSON object as text."""
-    return json.dumps(held, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def csv_text(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -198,65 +200,65 @@ def csv_text(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return file.getvalue()
 
 
-def joint_json(found: Joint) -> str:
+def joint_json(joint: Joint) -> str:
     """Numbers as nested lists, an axis for each name."""
-    numbers = {column: getattr(found, column).tolist() for column in (*JOINT_COLUMNS, "rare")}
-    held = {
-        **head(found.about, converged=found.converged),
-        "names": list(found.names),
-        "values": [list(words) for words in found.values],
+    numbers = {column: getattr(joint, column).tolist() for column in (*JOINT_COLUMNS, "rare")}
+    fields = {
+        **head(joint.about, converged=joint.converged),
+        "names": list(joint.names),
+        "values": [list(words) for words in joint.values],
         **numbers,
-        "verdict": found.verdict,
+        "verdict": joint.verdict,
     }
-    return dump_json(held)
+    return dump_json(fields)
 
 
-def joint_csv(found: Joint) -> str:
-    return csv_text((*found.names, *JOINT_COLUMNS, "rare"), _rows_with_rare(found))
+def joint_csv(joint: Joint) -> str:
+    return csv_text((*joint.names, *JOINT_COLUMNS, "rare"), _rows_with_rare(joint))
 
 
-def _rows_with_rare(found: Joint) -> Iterator[tuple[Any, ...]]:
-    for row, rare in zip(found.rows(), found.rare.reshape(-1).tolist(), strict=True):
+def _rows_with_rare(joint: Joint) -> Iterator[tuple[Any, ...]]:
+    for row, rare in zip(joint.rows(), joint.rare.reshape(-1).tolist(), strict=True):
         yield (*row, int(rare))
 
 
-def joint_table(found: Joint) -> str:
+def joint_table(joint: Joint) -> str:
     """A line per joint value; errors only where there are any."""
-    sure = not np.any(found.standard_error)
-    titles = (*found.names, "P") if sure else (*found.names, "P", "±", "95 % interval")
-    lines = [_line(found, row, sure) for row in found.rows()]
-    return plain_table(list(map(escape_unprintable, titles)), lines, found.names) + "\n"
+    sure = not np.any(joint.standard_error)
+    titles = (*joint.names, "P") if sure else (*joint.names, "P", "±", "95 % interval")
+    lines = [_line(joint, row, sure) for row in joint.rows()]
+    return plain_table(list(map(escape_unprintable, titles)), lines, joint.names) + "\n"
 
 
-def _line(found: Joint, row: tuple[Any, ...], sure: bool) -> list[str]:
-    words, numbers = row[: len(found.names)], row[len(found.names) :]
+def _line(joint: Joint, row: tuple[Any, ...], sure: bool) -> list[str]:
+    words, numbers = row[: len(joint.names)], row[len(joint.names) :]
     p, error, low, high = map(probability, numbers)
     return [*map(escape_unprintable, words), p, *(() if sure else (error, f"{low}…{high}"))]
 
 
-def estimates_json(found: Estimates) -> str:
+def estimates_json(estimates: Estimates) -> str:
     """An object by name."""
-    numbers = {name: one.record() for name, one in found.items()}
-    return dump_json({**head(found.about, converged=found.converged), "estimates": numbers})
+    numbers = {name: estimate.record() for name, estimate in estimates.items()}
+    return dump_json({**head(estimates.about, converged=estimates.converged), "estimates": numbers})
 
 
-def estimates_csv(found: Estimates) -> str:
-    rows = [(name, *one.record().values()) for name, one in found.items()]
+def estimates_csv(estimates: Estimates) -> str:
+    rows = [(name, *estimate.record().values()) for name, estimate in estimates.items()]
     return csv_text(("name", "value", "standard_error", "low", "high", "verdict"), rows)
 
 
-def estimates_table(found: Estimates) -> str:
+def estimates_table(estimates: Estimates) -> str:
     """A line per name."""
-    sure = all(one.standard_error == 0.0 for one in found.values())
+    sure = all(estimate.standard_error == 0.0 for estimate in estimates.values())
     titles = ("variable", "value", "verdict") if sure else ("variable", "value", "±", "verdict")
     lines = [
         (
             escape_unprintable(name),
-            f"{one.value:.6g}",
-            *(() if sure else (f"{one.standard_error:.2g}",)),
-            one.verdict,
+            f"{estimate.value:.6g}",
+            *(() if sure else (f"{estimate.standard_error:.2g}",)),
+            estimate.verdict,
         )
-        for name, one in found.items()
+        for name, estimate in estimates.items()
     ]
     return plain_table(titles, lines, ("variable", "verdict")) + "\n"
 
@@ -291,11 +293,11 @@ def text_chart(curves: Mapping[str, Curve], width: int = WIDTH) -> list[str]:
             cells[top - _row(y)][_column(math.log10(x), low, high, width)] = letter
     words = ["" if row % 2 else _power(row // 2) for row in range(top, bottom - 1, -1)]
     margin = max(map(len, words))
-    drawn = [
+    chart = [
         f"{word:>{margin}} | {''.join(row)}".rstrip()
         for word, row in zip(words, cells, strict=True)
     ]
-    return [*drawn, " " * margin + " +" + "-" * (width + 1), _axis(low, high, width, margin)]
+    return [*chart, " " * margin + " +" + "-" * (width + 1), _axis(low, high, width, margin)]
 
 
 def _row(number: float) -> int:

@@ -14,7 +14,9 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,6 +36,7 @@ from orbitmc._util.files import (
     is_text,
     is_truth,
     list_of,
+    lock_file,
     or_none,
     write_atomically,
 )
@@ -250,27 +253,73 @@ KINDS = {kind.__name__: kind for kind in (RaoBlackwellTally, ValueTally)}
 KINDS |= {"BlockTally": RaoBlackwellTally, "BlockValueTally": ValueTally}  # of kernels with blocks
 
 
-class Checkpoints:
-    """A watcher that writes the run to a file every half minute, less often if that is slow.
+def warn_user(message: str) -> None:
+    """Say something to whoever called the library."""
+    warnings.warn(message, stacklevel=2)
 
-    With `every` it writes exactly that often (seconds), whatever that costs.
+
+class CheckpointWriter:
+    """An observer that saves a run every half minute, less often if that is slow, and at its end.
+
+    With `every` it saves exactly that often (seconds), whatever that costs. A file that cannot be
+    written costs neither the run nor its answer: `tell` says so, and `error` is the last failure.
     """
 
     def __init__(
-        self, path: Path, question: Mapping[str, Any], *, every: float | None = None
+        self,
+        path: Path,
+        record: Mapping[str, Any],
+        *,
+        every: float | None = None,
+        tell: Callable[[str], None] = warn_user,
     ) -> None:
-        self.path, self.question, self.every = path, question, every
+        self.path, self.record, self.every, self.tell = path, dict(record), every, tell
         self.due = time.perf_counter() + (SECONDS_BETWEEN if every is None else every)
+        self.run: Run | None = None
+        self.error: InputError | None = None
 
     def __call__(self, run: Run) -> None:
-        if time.perf_counter() >= self.due:
-            begun = time.perf_counter()
-            try:
-                save(run, self.path, self.question)
-            finally:
-                now = time.perf_counter()
-                usual = max(SECONDS_BETWEEN, (now - begun) / COST)
-                self.due = now + (usual if self.every is None else self.every)
+        self.run = run
+        if time.perf_counter() < self.due:
+            return
+        begun = time.perf_counter()
+        self._save(run, "; it continues")
+        now = time.perf_counter()
+        usual = max(SECONDS_BETWEEN, (now - begun) / COST)
+        self.due = now + (usual if self.every is None else self.every)
+
+    def close(self) -> None:
+        """Save the last state, once."""
+        if self.run is not None:
+            self._save(self.run, "")
+            self.run = None
+
+    def _save(self, run: Run, more: str) -> None:
+        try:
+            save(run, self.path, self.record)
+            self.error = None
+        except InputError as error:
+            self.tell(f"the run was not saved: {error}{more}")
+            self.error = error
+
+
+@contextmanager
+def open_checkpoint(
+    path: Path | str, every: float | None = None, *, tell: Callable[[str], None] = warn_user
+) -> Iterator[CheckpointWriter]:
+    """Lock a new file for a run, and save its last state whatever ends it."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
+    with lock_file(path):
+        if path.exists():
+            raise InputError(
+                "this file is there already: `orbitmc resume` goes on with a run that was kept, "
+                "another name begins a new one",
+                source=str(path),
+            )
+        with closing(CheckpointWriter(path, {}, every=every, tell=tell)) as writer:
+            yield writer
 
 
 @dataclass(frozen=True)

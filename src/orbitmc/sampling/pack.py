@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import Link, Linked, call_indirect, link, unpack_frame
 from orbitmc._simd.random import COLUMNS, LANE_UNIT, Generator, generator
-from orbitmc._util.arrays import Bytes, Floats, arrays_in, narrow_dtype, readonly, zeros
+from orbitmc._util.arrays import Bytes, Floats, arrays_in, readonly, short_repr, zeros
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
@@ -30,8 +30,9 @@ from orbitmc.estimate.tally import (
     tally,
 )
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.feasibility import possible_states
 from orbitmc.graph.log_weights import log_weights_of_parts
-from orbitmc.kernels.protocol import Kernel, Part, link_kernel
+from orbitmc.kernels.protocol import Kernel, Part, block_plans, link_kernel
 
 if TYPE_CHECKING:
     from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks
@@ -108,8 +109,6 @@ def start_values(
     the way.
     """
     if graph.has_zeros():
-        from orbitmc.graph.feasibility import possible_states
-
         return possible_states(graph, lanes, seed, wanted)
     rng = np.random.default_rng(seed)
     values = np.empty((graph.variables, lanes), dtype=np.uint8)
@@ -138,7 +137,7 @@ class Pack:
     ends: EnergyTrace | None = None
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def start_pack(
@@ -205,16 +204,6 @@ def _tally(
 
         return block_tally(graph, lanes, kind, *blocks)
     return tally(graph, lanes, kind=kind)
-
-
-def block_plans(kernel: Any, memory: Any) -> tuple[Blocks, BlockMemory] | None:
-    """The plans of a kernel or of its base chain that draws blocks, with the tables it uses."""
-    while not hasattr(kernel, "plans"):
-        inner = next((name for name in ("base", "first") if hasattr(memory, name)), "")
-        if not hasattr(kernel, inner):
-            return None
-        kernel, memory = getattr(kernel, inner), getattr(memory, inner)
-    return kernel.plans, memory
 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:

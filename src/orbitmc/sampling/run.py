@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._simd.random import COLUMNS
-from orbitmc._util.arrays import Bytes, Floats, narrow_dtype
+from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.estimate.statistics import APART, CoursePoint, Statistics, statistics
+from orbitmc.estimate.statistics import (
+    APART,
+    CoursePoint,
+    Statistics,
+    lanes_to_look_at,
+    missed_modes,
+    statistics,
+)
 from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, all_sums, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.protocol import Kernel
-from orbitmc.sampling.observers import Snapshot
+from orbitmc.kernels.protocol import Kernel, draws_anew, independent_after
+from orbitmc.sampling.observers import Snapshot, advance_observed
 from orbitmc.sampling.pack import Pack, advance, copy_pack, unmixed_variables
 from orbitmc.sampling.schedule import SAFETY, Schedule
 
@@ -84,7 +91,7 @@ class Run:
     controls: Controls | None = None
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def graph(self) -> FactorGraph:
@@ -135,18 +142,16 @@ class Run:
     @property
     def drawn_anew(self) -> bool:
         """Whether jumps drew all variables anew, and did so often: then zeros freeze none."""
-        jump = getattr(self.kernel, "jump", self.kernel)
-        accepted = self.outcomes.get("accepted", 0)
-        often = accepted >= LEAST_DRAWS * self.chains
-        return hasattr(jump, "network") and (often or self.independent)
+        if not draws_anew(self.kernel):
+            return False
+        often = self.outcomes.get("accepted", 0) >= LEAST_DRAWS * self.chains
+        return often or self.independent
 
     @property
     def independent(self) -> bool:
         """Whether all variables are drawn anew, and surely accepted, before each record."""
-        jump: Any = getattr(self.kernel, "jump", self.kernel)
-        if not hasattr(jump, "network") or len(jump.rest):
-            return False
-        return bool(getattr(self.kernel, "period", 1) <= self.spacing)
+        after = independent_after(self.kernel)
+        return after is not None and after <= self.spacing
 
     @property
     def updates(self) -> int:
@@ -157,7 +162,6 @@ class Run:
         """How a pack records samples: the `plain` way, or with notes if there are any."""
         if self.notes is None:
             return partial(plain, looks=self.looks)
-        from orbitmc.sampling.observers import advance_observed
 
         return partial(advance_observed, notes=self.notes, number=number)
 
@@ -194,7 +198,6 @@ class Run:
         """
         if self.skips_modes or self.independent or not self.graph.variables:
             return None
-        from orbitmc.estimate.statistics import lanes_to_look_at, missed_modes
         from orbitmc.sampling.initialization import search_modes
 
         if self.heaviest is None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, OutOfRangeError
 from orbitmc.estimate.tally import RaoBlackwellTally
 from orbitmc.graph.relevance import components
-from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.protocol import Kernel, kernel_name
 from orbitmc.sampling.budget import (
     MEASURED_SECONDS,
     ROUND_SECONDS,
@@ -31,10 +31,11 @@ from orbitmc.sampling.budget import (
     available_cores,
     costs_of,
 )
+from orbitmc.sampling.executor import workers_of
 from orbitmc.sampling.initialization import search_seconds
 from orbitmc.sampling.observers import next_snapshot, snapshot
 from orbitmc.sampling.pack import advance
-from orbitmc.sampling.run import Run, RunObserver
+from orbitmc.sampling.run import Run, RunObserver, end_pilot
 from orbitmc.sampling.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.sampling.warmup import (
     add_packs,
@@ -140,8 +141,6 @@ def continue_sampling(
             _choose_pack_count(run, clock)
             run.seconds = clock()
             if run.schedule.standard_error is not None:
-                from orbitmc.sampling.run import end_pilot
-
                 end_pilot(run)
             if run.recorded and run.recorded == clock.snapshot_due:
                 run.snapshots.append(snapshot(run.statistics(), run.recorded, run))
@@ -154,8 +153,6 @@ def continue_sampling(
 def _at_once(run: Run, threads: int | None, executor: Executor | None) -> int:
     """How many packs advance at the same time."""
     if executor is not None and threads is None:
-        from orbitmc.sampling.executor import workers_of
-
         return workers_of(executor, run.most_packs)
     return min(run.most_packs, threads or available_cores())
 
@@ -331,20 +328,3 @@ def require_values(run: Run) -> None:
             variable = int(wrong[0])
             size, value = int(cardinality[variable]), int(largest[variable])
             raise OutOfRangeError(kernel_name(run.kernel), variable, value, size)
-
-
-def kernel_name(kernel: Any) -> str:
-    """What a kernel is called, and what the kernels in it are called.
-
-    >>> import orbitmc as om
-    >>> scan = om.kernels.gibbs()
-    >>> kernel_name(scan), kernel_name(om.kernels.mixture(scan, scan, weight=0.5))
-    ('SystematicScan', 'Mixture of SystematicScan and SystematicScan')
-    """
-    parts = [kernel_name(part) for part in _parts(kernel)]
-    name = type(kernel).__name__
-    return f"{name} of {' and '.join(parts)}" if parts else name
-
-
-def _parts(kernel: Any) -> Iterator[Any]:
-    return (part for part in kernel if hasattr(part, "memory") and hasattr(part, "outcomes"))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import COLUMNS
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.kernels._gibbs import GibbsMemory, RandomScan, SystematicScan
-from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels._gibbs import GibbsMemory, SystematicScan
+from orbitmc.kernels.protocol import (
+    Kernel,
+    annealing_entries,
+    kernel_at,
+    picks_at_random,
+    record_every,
+)
 from orbitmc.sampling.initialization import heaviest_states, search_modes
 from orbitmc.sampling.pack import Pack, advance, compile_recording, start_pack, stepper
 from orbitmc.sampling.run import Run
@@ -28,26 +34,6 @@ RECORDED = 1.0  # sweeps that recording a sample takes, about
 LEAST_SPACING = 1 / 16  # sweeps between two samples of a run that has no time for more
 STRETCH = 4096  # steps at least, in whole sweeps: to call compiled code takes time
 SCAN = SystematicScan()
-
-
-@runtime_checkable
-class DrawsBlocks(Protocol):
-    """A kernel that draws whole blocks.
-
-    It says how many there are, how many steps draw all of them, and how many entries of tables a
-    step takes; `at` gives the same kernel for a hotter model.
-    """
-
-    @property
-    def blocks(self) -> int: ...
-
-    @property
-    def cycle(self) -> int: ...
-
-    @property
-    def entries(self) -> float: ...
-
-    def at(self, beta: float) -> Kernel: ...
 
 
 def warm_up(
@@ -97,9 +83,10 @@ def thin_for_blocks(schedule: Schedule, kernel: Kernel, variables: int) -> Sched
 
     To record a sample costs about as much: blocks are eliminated once more for what it tells.
     """
-    if schedule.spacing is not None or not isinstance(kernel, DrawsBlocks):
+    if schedule.spacing is not None or not record_every(kernel):
         return schedule
-    return replace(schedule, spacing=max(schedule.spacing_for(variables), kernel.cycle) or None)
+    spacing = max(schedule.spacing_for(variables), record_every(kernel))
+    return replace(schedule, spacing=spacing or None)
 
 
 def annealing_steps(run: Run, at_once: int) -> int:
@@ -109,14 +96,15 @@ def annealing_steps(run: Run, at_once: int) -> int:
     of what they allow. One block that has all variables needs no warm-up.
     """
     kernel, schedule = run.kernel, run.schedule
-    if not isinstance(kernel, DrawsBlocks) or kernel.blocks < 2:
+    entries = annealing_entries(kernel)
+    if not entries:
         return 0
     if schedule.seconds is None or schedule.warm_up is not None:
         samples = schedule.warm_up_for(schedule.samples or PILOT_SAMPLES)
         return int(ANNEALED * samples * run.spacing)
     turns = -(-run.most_packs // at_once)
     seconds = ANNEALED * WARM_UP_SHARE * schedule.seconds / turns
-    return int(seconds / (NANOSECONDS * 1e-9 * run.lanes * kernel.entries))
+    return int(seconds / (NANOSECONDS * 1e-9 * run.lanes * entries))
 
 
 def shorten_annealing(run: Run, clock: Clock) -> None:
@@ -152,23 +140,14 @@ def _anneal(
     The column that starts in modes stays where it is: heat would take it out of them, and it is
     there to show whether chains leave them.
     """
-    assert isinstance(kernel, DrawsBlocks)
     in_modes = pack.values[:, ::COLUMNS].copy()
     while steps:
         stage = taken * STAGES // annealing
         end = -(-(stage + 1) * annealing // STAGES)
         now = min(steps, end - taken)
-        stepper(prepared, kernel.at((stage + 1) / STAGES), pack)(now)
+        stepper(prepared, kernel_at(kernel, (stage + 1) / STAGES), pack)(now)
         steps, taken = steps - now, taken + now
     pack.values[:, ::COLUMNS] = in_modes
-
-
-def picks_at_random(kernel: Kernel) -> bool:
-    """Whether a kernel, or the base chain of a mixture, picks the variables that it updates."""
-    base = kernel
-    while hasattr(base, "first"):
-        base = base.first
-    return isinstance(base, RandomScan) and "updates" in kernel.outcomes
 
 
 def _scan_pack(pack: Pack) -> Pack:

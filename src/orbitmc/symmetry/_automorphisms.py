@@ -60,10 +60,10 @@ class PointMoves(NamedTuple):
     image: Numbers
 
 
-def swaps(one: Numbers, other: Numbers) -> PointMoves:
+def swaps(first: Numbers, second: Numbers) -> PointMoves:
     """One exchange per pair."""
-    point, image = np.stack([one, other], axis=1), np.stack([other, one], axis=1)
-    return PointMoves(2 * np.arange(len(one) + 1), point.reshape(-1), image.reshape(-1))
+    point, image = np.stack([first, second], axis=1), np.stack([second, first], axis=1)
+    return PointMoves(2 * np.arange(len(first) + 1), point.reshape(-1), image.reshape(-1))
 
 
 def combine_generators(parts: list[PointMoves]) -> PointMoves:
@@ -114,9 +114,11 @@ def changes_energy(graph: FactorGraph, group: PermutationGroup) -> np.ndarray:
     most = np.minimum(graph.cardinality, 256)[:, None]
     values = rng.integers(0, most, size=(graph.variables, STATES), dtype=np.uint8)
     if not group.maps_values:
-        kept = np.minimum(graph.cardinality.max(initial=1), 256)
+        most_values = np.minimum(graph.cardinality.max(initial=1), 256)
         map_start = indices(np.zeros(len(group.point)))
-        group = group._replace(map_start=map_start, value_map=np.arange(kept, dtype=np.uint8))
+        group = group._replace(
+            map_start=map_start, value_map=np.arange(most_values, dtype=np.uint8)
+        )
     changes = np.zeros(len(group.start) - 1, dtype=bool)
     _check(graph, group, values, values.copy(), np.full(graph.factors, -1), changes)
     return changes
@@ -232,23 +234,23 @@ def automorphisms(
     if values and (graph.cardinality > MOST_VALUES).any():
         raise InputError(f"values can be permuted only where there are at most {MOST_VALUES}")
     form = energy_form(graph)
-    drawn = value_graph(form) if values else variable_graph(form)
-    found = graph_automorphisms(drawn, twins=not values, started=started, seconds=seconds)
+    encoded = value_graph(form) if values else variable_graph(form)
+    result = graph_automorphisms(encoded, twins=not values, started=started, seconds=seconds)
     convert = value_group if values else variable_group
-    group = convert(form.cardinality, combine_generators([found.exchanges, found.moves]))
+    group = convert(form.cardinality, combine_generators([result.exchanges, result.moves]))
     wrong = changes_energy(graph, group)
     group = subgroup(group, np.flatnonzero(~wrong)) if wrong.any() else group
     return SymmetryReport(
         group=group,
         orbits=orbits(group),
-        order=found.order if not wrong.any() else None,
+        order=result.order if not wrong.any() else None,
         seconds=working_time() - started,
-        complete=found.complete and not wrong.any(),
-        how=found.how,
+        complete=result.complete and not wrong.any(),
+        how=result.how,
     )
 
 
-def given_generators(graph: FactorGraph, generators: Iterable[Permutation]) -> PermutationGroup:
+def group_of_generators(graph: FactorGraph, generators: Iterable[Permutation]) -> PermutationGroup:
     """The group that people ask for: bijections between variables with as many values.
 
     It need not preserve anything: every group is safe as a source of proposals.
@@ -296,15 +298,15 @@ def graph_automorphisms(
     cells = equitable_cells(graph)
     classes = twin_classes(graph, cells) if twins else np.arange(graph.points)
     count = math.prod(math.factorial(int(size)) for size in np.bincount(classes) if size > 1)
-    found = ["twins"] if count > 1 else []
-    if found:
+    steps = ["twins"] if count > 1 else []
+    if steps:
         cells = _with_twins_in_order(graph, cells, classes)
     if len(np.unique(cells[: graph.points])) == graph.points:
-        how = " and ".join(["refinement", *found])
+        how = " and ".join(["refinement", *steps])
         return SearchResult(classes, combine_generators([]), count, True, how)
     search = _search_until(graph, cells, until=started + seconds)
     complete = search.progress[LEVEL] == 0 and search.progress[LEFT_OPEN] == 0
-    how = " and ".join([*found, "search"])
+    how = " and ".join([*steps, "search"])
     order = count * math.prod(int(size) for size in search.path.orbit[: search.progress[DEPTH]])
     return SearchResult(classes, _moves(search), order if complete else None, complete, how)
 
@@ -336,7 +338,9 @@ def _search_until(graph: ColoredGraph, cells: Numbers, *, until: float) -> Searc
 
 
 def _moves(search: Search) -> PointMoves:
-    count, entries = search.found.used
+    count, entries = search.generators.used
     return PointMoves(
-        search.found.start[: count + 1], search.found.point[:entries], search.found.image[:entries]
+        search.generators.start[: count + 1],
+        search.generators.point[:entries],
+        search.generators.image[:entries],
     )

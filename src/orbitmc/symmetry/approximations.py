@@ -47,11 +47,11 @@ def _each(terms: Terms) -> Terms:
     sizes = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
     noise = GAP * (1 + np.abs(tables[np.isfinite(tables)]).max(initial=0.0))
     active = (sizes > noise)[terms.table_of]
-    found = replace(terms, scopes=terms.scopes[active])
-    return _oriented(found.with_tables(tables[terms.table_of[active]]))
+    chosen = replace(terms, scopes=terms.scopes[active])
+    return _orient(chosen.with_tables(tables[terms.table_of[active]]))
 
 
-def _oriented(terms: Terms) -> Terms:
+def _orient(terms: Terms) -> Terms:
     """Turn each table, and its scope, so that tables equal but for the order of axes agree."""
     arity = len(terms.shape)
     if arity > MOST_SPLIT or not len(terms.scopes):
@@ -79,7 +79,7 @@ def _oriented(terms: Terms) -> Terms:
 
 
 def _long_clauses(graph: FactorGraph) -> tuple[list[Clauses], Rows]:
-    found, hard = [], [np.zeros(0, dtype=np.int64)]
+    clauses, hard = [], [np.zeros(0, dtype=np.int64)]
     for factors, scopes, satisfying in long_clauses(graph):
         first = graph.table_start[graph.table_of[factors]].astype(np.int64)
         with np.errstate(invalid="ignore"):
@@ -87,8 +87,8 @@ def _long_clauses(graph: FactorGraph) -> tuple[list[Clauses], Rows]:
         soft = np.isfinite(weights)
         hard.append(factors[~soft])
         if soft.any():
-            found.append(Clauses(scopes[soft], satisfying[soft], weights[soft]))
-    return found, np.sort(np.concatenate(hard))
+            clauses.append(Clauses(scopes[soft], satisfying[soft], weights[soft]))
+    return clauses, np.sort(np.concatenate(hard))
 
 
 def rebuild_model(model: Model, energy: Energy) -> Model:
@@ -130,7 +130,7 @@ def cluster_weights(model: Model, clusters: int = 6) -> Model:
     energy = energy_of(model.graph)
     everybody = with_all_fields(model.graph, energy)
     terms = tuple(cluster_tables(term, clusters) for term in everybody.terms)
-    clauses = tuple(_clustered_clauses(some, clusters) for some in energy.clauses)
+    clauses = tuple(_cluster_clauses(some, clusters) for some in energy.clauses)
     return rebuild_model(model, replace(energy, terms=terms, clauses=clauses))
 
 
@@ -148,7 +148,7 @@ def cluster_tables(terms: Terms, clusters: int) -> Terms:
     return terms.with_tables(_means(vectors, labels).reshape(terms.tables.shape))
 
 
-def _clustered_clauses(clauses: Clauses, clusters: int) -> Clauses:
+def _cluster_clauses(clauses: Clauses, clusters: int) -> Clauses:
     labels = clusters_of_numbers(clauses.weights, clusters)
     return replace(clauses, weights=_means(clauses.weights[:, None], labels)[:, 0])
 
@@ -161,15 +161,15 @@ def _means(vectors: Floats, labels: np.ndarray[tuple[int], np.dtype[np.int64]]) 
 def with_all_fields(graph: FactorGraph, energy: Energy) -> Energy:
     """Give every variable a field, zero if it has none."""
     others = tuple(term for term in energy.terms if not term.is_field)
-    given = {term.shape[0]: term for term in energy.terms if term.is_field}
+    fields_of_size = {term.shape[0]: term for term in energy.terms if term.is_field}
     fields = []
     for size in np.unique(graph.cardinality[graph.cardinality > 1]):
         variables = np.flatnonzero(graph.cardinality == size)
         tables = np.zeros((graph.variables, size))
-        if int(size) in given:
-            tables[given[int(size)].scopes[:, 0]] = given[int(size)].tables
-        own = np.arange(len(variables))
-        fields.append(Terms((int(size),), False, variables[:, None], own, tables[variables]))
+        if int(size) in fields_of_size:
+            tables[fields_of_size[int(size)].scopes[:, 0]] = fields_of_size[int(size)].tables
+        numbers = np.arange(len(variables))
+        fields.append(Terms((int(size),), False, variables[:, None], numbers, tables[variables]))
     return replace(energy, terms=(*fields, *others))
 
 
@@ -182,8 +182,8 @@ def without_fields(model: Model) -> Model:
     (5, 2)
     """
     energy = energy_of(model.graph)
-    kept = tuple(term for term in energy.terms if not term.is_field)
-    return rebuild_model(model, replace(energy, terms=kept))
+    couplings = tuple(term for term in energy.terms if not term.is_field)
+    return rebuild_model(model, replace(energy, terms=couplings))
 
 
 def one_coupling(model: Model) -> Model:
@@ -199,11 +199,11 @@ def one_coupling(model: Model) -> Model:
     2
     """
     energy = energy_of(model.graph)
-    terms = tuple(map(_averaged, energy.terms))
+    terms = tuple(map(_average, energy.terms))
     return rebuild_model(model, replace(energy, terms=terms))
 
 
-def _averaged(terms: Terms) -> Terms:
+def _average(terms: Terms) -> Terms:
     means = np.broadcast_to(terms.tables.mean(axis=0), terms.tables.shape)
     return terms.with_tables(means) if terms.is_coupling else terms
 
@@ -245,8 +245,8 @@ def _kinds(couplings: Terms) -> Iterator[Terms]:
     first, which = row_classes(rows)
     for number in timed(range(len(first))):
         chosen = which == number
-        own = couplings.with_tables(couplings.tables[chosen])
-        yield replace(own, scopes=couplings.scopes[chosen])
+        kind = couplings.with_tables(couplings.tables[chosen])
+        yield replace(kind, scopes=couplings.scopes[chosen])
 
 
 def _of_rank(kind: Terms, rank: int) -> Terms:

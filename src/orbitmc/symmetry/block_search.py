@@ -121,7 +121,7 @@ def cheapest(candidates: Candidates, memory: Memory, last: int, room: float) -> 
     best = (FAR, np.inf, NO_VARIABLE)
     for place in range(memory.counter[TOUCHED]):
         variable = memory.touched[place]
-        cost = memory.cost[variable] - _traded(memory, variable)
+        cost = memory.cost[variable] - _count_traded(memory, variable)
         if cost <= best[0] and _free(candidates, memory, variable):
             distance = distance_of(candidates, memory, variable)
             if distance <= room:
@@ -135,7 +135,7 @@ def cheapest(candidates: Candidates, memory: Memory, last: int, room: float) -> 
 
 
 @shared
-def _traded(memory: Memory, variable: int) -> int:
+def _count_traded(memory: Memory, variable: int) -> int:
     """How many factors would only be traded for equal ones if a variable joined.
 
     A common bond that stays spares the factors of all members, the new one's too; so does a joint
@@ -149,8 +149,8 @@ def _traded(memory: Memory, variable: int) -> int:
 
 
 @shared
-def _lesser(one: Ordered, two: Ordered) -> Ordered:
-    return two if two < one else one
+def _lesser(first: Ordered, second: Ordered) -> Ordered:
+    return second if second < first else first
 
 
 @shared
@@ -164,7 +164,7 @@ def _free(candidates: Candidates, memory: Memory, variable: int) -> bool:
 def _stranger(candidates: Candidates, memory: Memory, last: int) -> int:
     """The nearest of the cheapest variables that share no factor with the block."""
     place = memory.counter[FRONT]
-    while place < last and not _untouched(memory, candidates.variable[place]):
+    while place < last and not _is_untouched(memory, candidates.variable[place]):
         place = memory.after[place]
     memory.counter[FRONT] = place
     if place >= last:
@@ -175,7 +175,7 @@ def _stranger(candidates: Candidates, memory: Memory, last: int) -> int:
         variable = candidates.variable[place]
         if candidates.degree[variable] != degree:
             break
-        if _untouched(memory, variable):
+        if _is_untouched(memory, variable):
             nearest = _lesser(nearest, (distance_of(candidates, memory, variable), variable))
         place = memory.after[place]
         if place >= last:
@@ -184,7 +184,7 @@ def _stranger(candidates: Candidates, memory: Memory, last: int) -> int:
 
 
 @shared
-def _untouched(memory: Memory, variable: int) -> bool:
+def _is_untouched(memory: Memory, variable: int) -> bool:
     number = memory.counter[ROUND]
     return bool(memory.touched_in[variable] != number and memory.joined_in[variable] != number)
 
@@ -297,8 +297,11 @@ def _extend(links: Links, candidates: Candidates, memory: Memory, member: int) -
 def _partner(links: Links, factor: int, variable: int) -> int:
     """The other variable of a factor that joins two."""
     first = links.factor_start[factor]
-    one, two = np.int64(links.variable[first]), np.int64(links.variable[first + 1])
-    return int(two if one == variable else one)
+    first_variable, second_variable = (
+        np.int64(links.variable[first]),
+        np.int64(links.variable[first + 1]),
+    )
+    return int(second_variable if first_variable == variable else first_variable)
 
 
 @shared
@@ -371,7 +374,7 @@ def _grow(
     """
     count = memory.counter
     _begin(links, candidates, memory, first)
-    kept, best_size, best_moved, uneven = 0, 0, 0, 0.0
+    best, best_size, best_moved, uneven = 0, 0, 0, 0.0
     while True:
         room = (budget - uneven) * (count[SIZE] + 1) / (2 * count[SIZE])
         chosen = cheapest(candidates, memory, last, room)
@@ -379,18 +382,18 @@ def _grow(
             break
         uneven += distance_of(candidates, memory, chosen) * 2 * count[SIZE] / (count[SIZE] + 1)
         _join(links, candidates, memory, chosen)
-        moved = _moved(memory)
+        moved = _count_moved(memory)
         if moved > max_moved:
             break
         if best_size == 0 or count[SIZE] * best_moved >= best_size * moved:
             best_size, best_moved = count[SIZE], moved
         if count[SIZE] * best_moved >= (1 - slack) * best_size * moved:
-            kept = count[SIZE]
-    return kept
+            best = count[SIZE]
+    return best
 
 
 @shared
-def _moved(memory: Memory) -> int:
+def _count_moved(memory: Memory) -> int:
     """How many factors permutations of the members change and replace by no equal ones."""
     count = memory.counter
     traded = count[COMMON] * count[SIZE]
@@ -466,14 +469,14 @@ def _drop(links: Links, candidates: Candidates, memory: Memory, variable: int) -
 @shared
 def _bring_forward(items: Numbers, count: int, stamp: Numbers, step: int) -> int:
     """Put those of the first items that have the stamp before the others; gives their number."""
-    kept = 0
+    front = 0
     for place in range(count):
         item = items[place]
         if stamp[item] == step:
-            items[place] = items[kept]
-            items[kept] = item
-            kept += 1
-    return kept
+            items[place] = items[front]
+            items[front] = item
+            front += 1
+    return front
 
 
 @shared

@@ -52,7 +52,7 @@ def blocks(
     >>> found.member.tolist()
     [1, 2, 3]
     """
-    numbers = _checked_orbits(graph, orbits)
+    numbers = _check_orbits(graph, orbits)
     if max_moved < 0:
         raise InputError(f"a block cannot move {max_moved} factors; expected 0 or more")
     if budget is not None and not budget >= 0:
@@ -64,9 +64,9 @@ def blocks(
     memory = memory_for(known, candidates, int(graph.cardinality.max(initial=1)))
     member, ends = np.zeros(graph.variables, np.int64), np.zeros(graph.variables, np.int64)
     limit = np.inf if budget is None else float(budget)
-    found = search(known, candidates, memory, int(max_moved), limit, slack, member, ends)
-    start = np.concatenate([[0], ends[:found]])
-    return blocks_from_arrays(indices(start), indices(np.ones(found)), indices(member[: start[-1]]))
+    count = search(known, candidates, memory, int(max_moved), limit, slack, member, ends)
+    start = np.concatenate([[0], ends[:count]])
+    return blocks_from_arrays(indices(start), indices(np.ones(count)), indices(member[: start[-1]]))
 
 
 def budget_for(acceptance: float) -> float:
@@ -81,7 +81,7 @@ def budget_for(acceptance: float) -> float:
     return 4 * deviation**2
 
 
-def _checked_orbits(graph: FactorGraph, orbits: ArrayLike) -> Numbers:
+def _check_orbits(graph: FactorGraph, orbits: ArrayLike) -> Numbers:
     numbers = np.asarray(orbits)
     if numbers.shape != (graph.variables,) or not (
         np.issubdtype(numbers.dtype, np.integer) or numbers.size == 0
@@ -137,17 +137,17 @@ def moved(graph: FactorGraph, members: ArrayLike, *, connections: Links | None =
     known = links(graph) if connections is None else connections
     begin, end = known.variable_start[block], known.variable_start[block + 1]
     mine = np.concatenate(
-        [np.zeros(0, np.int64), *(np.arange(*one) for one in zip(begin, end, strict=True))]
+        [np.zeros(0, np.int64), *(np.arange(*bounds) for bounds in zip(begin, end, strict=True))]
     )
     around, which, members_in = np.unique(
         known.factor[mine], return_inverse=True, return_counts=True
     )
-    kept = _is_kept(known, mine, which, members_in == len(block))
-    kept[which[_number_of_equals(known.bond[mine]) == len(block)]] = True
+    unmoved = _is_kept(known, mine, which, members_in == len(block))
+    unmoved[which[_number_of_equals(known.bond[mine]) == len(block)]] = True
     inner = np.flatnonzero((members_in == 2) & (known.joint[around] != NO_JOINT))
     pairs = len(block) * (len(block) - 1) // 2
-    kept[inner[_number_of_equals(known.joint[around[inner]]) == pairs]] = True
-    return readonly(around[~kept])
+    unmoved[inner[_number_of_equals(known.joint[around[inner]]) == pairs]] = True
+    return readonly(around[~unmoved])
 
 
 def _is_kept(
@@ -249,13 +249,13 @@ def similar_marginal_blocks(
     if members < 2:
         raise InputError(f"a block has at least two members, not {members}")
     first = starts(cardinality)[:-1].astype(np.int64)
-    found: list[Numbers] = []
+    parts: list[Numbers] = []
     for size in np.unique(cardinality[cardinality > 1]).tolist():
-        own = np.flatnonzero(cardinality == size)
-        chances = probability[first[own][:, None] + np.arange(size)]
-        found += (own[part] for part in _parts(_log_odds(chances), members) if len(part) > 1)
-    sizes = np.array([len(part) for part in found], dtype=np.int64)
-    member = np.concatenate([np.zeros(0, np.int64), *found])
+        variables = np.flatnonzero(cardinality == size)
+        chances = probability[first[variables][:, None] + np.arange(size)]
+        parts += (variables[part] for part in _parts(_log_odds(chances), members) if len(part) > 1)
+    sizes = np.array([len(part) for part in parts], dtype=np.int64)
+    member = np.concatenate([np.zeros(0, np.int64), *parts])
     return blocks_from_arrays(starts(sizes), indices(np.ones(len(sizes))), indices(member))
 
 

@@ -48,9 +48,9 @@ def best_concept(
                 continue
             for word in range(len(rows)):
                 tried_rows[word] = rows[word] & allowed[column, word]
-            own = _closure_gain(ones, free, tried_rows, tried)
-            if own > best_gain:
-                best_gain = own
+            closed_gain = _closure_gain(ones, free, tried_rows, tried)
+            if closed_gain > best_gain:
+                best_gain = closed_gain
                 best_rows[:] = tried_rows
                 best[:] = tried
         if best_gain == gain:
@@ -223,7 +223,7 @@ class Rectangles:
     def cover_bits(self) -> Bits:
         """The same, packed."""
         covered = pack_bits(np.zeros((len(self.rows), len(self.columns)), np.bool_))
-        columns, rows = _packed_down(self.columns), _packed_down(self.rows)
+        columns, rows = _pack_columns(self.columns), _pack_columns(self.rows)
         for number in range(len(columns)):
             covered[self.rows[:, number]] |= columns[number]
             if self.symmetric:
@@ -287,8 +287,8 @@ def _question(matrix: Matrix, rank: int, kind: str) -> FactorisationTask:
         shape=(matrix.shape[0], matrix.shape[1]),
         ones=pack_bits(ones),
         zeros=pack_bits(zeros),
-        ones_down=_packed_down(ones),
-        zeros_down=_packed_down(zeros),
+        ones_down=_pack_columns(ones),
+        zeros_down=_pack_columns(zeros),
         symmetric=kind == "symmetric",
     )
 
@@ -299,39 +299,42 @@ def _best(question: FactorisationTask, rank: int) -> Rectangles:
     tried = [_candidates(shares, threshold) for threshold in THRESHOLDS]
     different = {candidates.tobytes(): candidates for candidates in tried}
     finders = [_concept, *(_using(candidates) for candidates in different.values())]
-    found = [_greedy(question, rank, finder) for finder in finders]
-    return min(found, key=lambda rectangles: question.errors(rectangles.cover_bits()))
+    results = [_greedy(question, rank, finder) for finder in finders]
+    return min(results, key=lambda rectangles: question.errors(rectangles.cover_bits()))
 
 
 def _greedy(question: FactorisationTask, rank: int, find: Finder) -> Rectangles:
     height, width = question.shape
-    found = Rectangles(
+    rectangles = Rectangles(
         np.zeros((height, 0), np.bool_), np.zeros((width, 0), np.bool_), question.symmetric
     )
-    covered = found.cover_bits()
+    covered = rectangles.cover_bits()
     for _ in range(rank):
-        more = _clean(question, _extended(found, *find(question, covered)))
+        more = _clean(question, _extend(rectangles, *find(question, covered)))
         cover = more.cover_bits()
         if question.errors(cover) >= question.errors(covered):
             # no method would find anything else next time
-            return _padded(found, rank)
-        found, covered = more, cover
-    return found
+            return _pad(rectangles, rank)
+        rectangles, covered = more, cover
+    return rectangles
 
 
-def _extended(found: Rectangles, rows: Matrix, columns: Matrix) -> Rectangles:
+def _extend(rectangles: Rectangles, rows: Matrix, columns: Matrix) -> Rectangles:
     return Rectangles(
-        np.hstack([found.rows, rows[:, None]]),
-        np.hstack([found.columns, columns[:, None]]),
-        found.symmetric,
+        np.hstack([rectangles.rows, rows[:, None]]),
+        np.hstack([rectangles.columns, columns[:, None]]),
+        rectangles.symmetric,
     )
 
 
-def _padded(found: Rectangles, rank: int) -> Rectangles:
-    while found.rows.shape[1] < rank:
-        nothing = np.zeros(len(found.rows), np.bool_), np.zeros(len(found.columns), np.bool_)
-        found = _extended(found, *nothing)
-    return found
+def _pad(rectangles: Rectangles, rank: int) -> Rectangles:
+    while rectangles.rows.shape[1] < rank:
+        nothing = (
+            np.zeros(len(rectangles.rows), np.bool_),
+            np.zeros(len(rectangles.columns), np.bool_),
+        )
+        rectangles = _extend(rectangles, *nothing)
+    return rectangles
 
 
 def _concept(question: FactorisationTask, covered: Bits) -> tuple[Matrix, Matrix]:
@@ -385,36 +388,39 @@ def _using(candidates: Bits) -> Finder:
     return find
 
 
-def _clean(question: FactorisationTask, found: Rectangles) -> Rectangles:
+def _clean(question: FactorisationTask, rectangles: Rectangles) -> Rectangles:
     """Give each row the rectangles that suit it best, then each column, until nothing changes."""
     if question.symmetric:
-        grown = _cleaned_symmetric(question, _symmetrise(found))
-        return _cleaned_symmetric(question, _symmetrise(grown))
-    rows, columns = found.rows.copy(), found.columns.copy()
+        grown = _clean_symmetric(question, _symmetrise(rectangles))
+        return _clean_symmetric(question, _symmetrise(grown))
+    rows, columns = rectangles.rows.copy(), rectangles.columns.copy()
     changed = True
     while changed:
-        changed = improve_rows(question.ones, question.zeros, _packed_down(columns), rows)
-        sets = _packed_down(rows)
+        changed = improve_rows(question.ones, question.zeros, _pack_columns(columns), rows)
+        sets = _pack_columns(rows)
         changed = improve_rows(question.ones_down, question.zeros_down, sets, columns) or changed
     return Rectangles(rows, columns)
 
 
-def _symmetrise(found: Rectangles) -> Rectangles:
+def _symmetrise(rectangles: Rectangles) -> Rectangles:
     """Where rows and columns are mostly the same members, make them the same.
 
     Two bits for each member could describe some noise; one makes more members alike.
     """
-    either = found.rows | found.columns
-    mostly = 2 * (found.rows & found.columns).sum(axis=0) >= either.sum(axis=0)
-    rows, columns = np.where(mostly, either, found.rows), np.where(mostly, either, found.columns)
+    either = rectangles.rows | rectangles.columns
+    mostly = 2 * (rectangles.rows & rectangles.columns).sum(axis=0) >= either.sum(axis=0)
+    rows, columns = (
+        np.where(mostly, either, rectangles.rows),
+        np.where(mostly, either, rectangles.columns),
+    )
     return Rectangles(rows, columns, symmetric=True)
 
 
-def _cleaned_symmetric(question: FactorisationTask, found: Rectangles) -> Rectangles:
-    square = (found.rows == found.columns).all(axis=0)
+def _clean_symmetric(question: FactorisationTask, rectangles: Rectangles) -> Rectangles:
+    square = (rectangles.rows == rectangles.columns).all(axis=0)
     rank, oblong = len(square), np.flatnonzero(~square)
-    usage = np.ascontiguousarray(np.hstack([found.rows, found.columns[:, oblong]]))
-    sets = _packed_down(np.hstack([found.columns, found.rows[:, oblong]]))
+    usage = np.ascontiguousarray(np.hstack([rectangles.rows, rectangles.columns[:, oblong]]))
+    sets = _pack_columns(np.hstack([rectangles.columns, rectangles.rows[:, oblong]]))
     partner = np.arange(len(sets))
     partner[oblong], partner[rank:] = partner[rank:].copy(), oblong
     while improve_members(question.ones, question.zeros, sets, partner, usage):
@@ -424,6 +430,6 @@ def _cleaned_symmetric(question: FactorisationTask, found: Rectangles) -> Rectan
     return Rectangles(usage[:, :rank], columns, symmetric=True)
 
 
-def _packed_down(matrix: Matrix) -> Bits:
+def _pack_columns(matrix: Matrix) -> Bits:
     """Pack the columns of a matrix, a row of bits each."""
     return pack_bits(np.ascontiguousarray(matrix.T))

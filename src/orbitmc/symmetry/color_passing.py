@@ -60,7 +60,7 @@ def _messages(graph: FactorGraph, energy: Energy) -> Messages:
         scope, roles = graph.scope_of(clause)[None], graph.satisfying_of(clause)[None]
         kinds = _labels(np.nan_to_num(graph.table_values(int(clause)))[None], scope.shape[1])
         parts.append((scope.astype(np.int64), roles.astype(np.int64), kinds))
-    return _joined(parts)
+    return _join_messages(parts)
 
 
 def _of_terms(terms: Terms, number: int) -> tuple[Numbers, Numbers, Hashes]:
@@ -83,7 +83,7 @@ def _symmetric(terms: Terms) -> NDArray[np.bool_]:
     return alike
 
 
-def _joined(parts: list[tuple[Numbers, Numbers, Hashes]]) -> Messages:
+def _join_messages(parts: list[tuple[Numbers, Numbers, Hashes]]) -> Messages:
     nothing = np.zeros(0, np.int64)
     counts = [np.full(len(scopes), scopes.shape[1]) for scopes, _, _ in parts]
     sizes = np.concatenate([nothing, *counts])
@@ -107,10 +107,10 @@ def _labels(rows: NDArray[np.float64], salt: int) -> Hashes:
 def _pass(messages: Messages, colours: Numbers) -> Hashes:
     """One round: factors hear their variables, variables hear their factors."""
     role = hash_integer(messages.role.astype(np.uint64) + np.uint64(1))
-    said = hash_integer(hash_integer(colours.astype(np.uint64))[messages.variable] + role)
-    heard = messages.kind.copy()
-    np.add.at(heard, messages.factor, said)
-    told = hash_integer(hash_integer(heard)[messages.factor] + role)
+    sent = hash_integer(hash_integer(colours.astype(np.uint64))[messages.variable] + role)
+    gathered = messages.kind.copy()
+    np.add.at(gathered, messages.factor, sent)
+    returned = hash_integer(hash_integer(gathered)[messages.factor] + role)
     fresh = hash_integer(colours.astype(np.uint64))
-    np.add.at(fresh, messages.variable, told)
+    np.add.at(fresh, messages.variable, returned)
     return np.asarray(hash_integer(fresh))

@@ -49,9 +49,9 @@ class GraphEncoder:
         self._next_color = int(point_colors.max(initial=-1)) + 1
         self._arcs: list[tuple[Numbers, Numbers, Numbers, Numbers]] = []
 
-    def join(self, one: Numbers, other: Numbers, forth: Numbers, back: Numbers) -> None:
+    def join(self, tail: Numbers, head: Numbers, forth: Numbers, back: Numbers) -> None:
         """Draw arcs between points, with a label for each direction."""
-        self._arcs.append((one, other, forth, back))
+        self._arcs.append((tail, head, forth, back))
 
     def add_factors(self, colors: Numbers, members: Numbers, labels: Numbers) -> None:
         """Draw one vertex per row of `members`, joined to them by labelled arcs.
@@ -65,12 +65,12 @@ class GraphEncoder:
         ends, all_labels = np.repeat(new, members.shape[1]), labels.reshape(-1)
         self._arcs.append((members.reshape(-1), ends, all_labels, all_labels))
 
-    def finished(self) -> ColoredGraph:
+    def build(self) -> ColoredGraph:
         none = [np.zeros(0, dtype=np.int64)]
-        one, other, forth, back = (
+        first, second, forth, back = (
             np.concatenate(none + [arcs[k] for arcs in self._arcs]) for k in range(4)
         )
-        tail, head = np.concatenate([one, other]), np.concatenate([other, one])
+        tail, head = np.concatenate([first, second]), np.concatenate([second, first])
         label = np.concatenate([forth, back])
         order = np.argsort(tail * self.vertices + head, kind="stable")
         tail, head, label = _without_parallels(tail[order], head[order], label[order])
@@ -127,7 +127,7 @@ def variable_graph(form: EnergyForm) -> ColoredGraph:
             _add_ordered(drawing, terms)
     for clauses in form.clauses:
         drawing.add_factors(clauses.weights, clauses.scopes, clauses.satisfying)
-    return drawing.finished()
+    return drawing.build()
 
 
 def value_graph(form: EnergyForm) -> ColoredGraph:
@@ -140,7 +140,7 @@ def value_graph(form: EnergyForm) -> ColoredGraph:
     offset = 1
     for terms in timed(form.terms):
         if len(terms.shape) > 1:
-            ends, kinds = _listed_entries(terms, first)
+            ends, kinds = _list_entries(terms, first)
             if len(terms.shape) == 2:
                 _join(drawing, ends[:, 0], ends[:, 1], offset + kinds)
                 offset += int(kinds.max(initial=-1)) + 1
@@ -149,7 +149,7 @@ def value_graph(form: EnergyForm) -> ColoredGraph:
     for clauses in form.clauses:
         ends = first[clauses.scopes] + clauses.satisfying
         drawing.add_factors(clauses.weights, ends, np.zeros_like(ends))
-    return drawing.finished()
+    return drawing.build()
 
 
 def first_literals(cardinality: Numbers) -> Numbers:
@@ -179,8 +179,8 @@ def _literal_colors(form: EnergyForm) -> Numbers:
     return row_classes(np.column_stack([sizes, earns, forbids]))[1]
 
 
-def _join(drawing: GraphEncoder, one: Numbers, other: Numbers, label: Numbers) -> None:
-    drawing.join(one, other, label, label)
+def _join(drawing: GraphEncoder, tail: Numbers, head: Numbers, label: Numbers) -> None:
+    drawing.join(tail, head, label, label)
 
 
 def _join_pairs(drawing: GraphEncoder, form: EnergyForm) -> None:
@@ -189,27 +189,27 @@ def _join_pairs(drawing: GraphEncoder, form: EnergyForm) -> None:
     for terms in form.terms:
         if len(terms.shape) == 2:
             turned = terms.tables.reshape(-1, *terms.shape).transpose(0, 2, 1)
-            seen = np.concatenate([terms.tables, turned.reshape(len(turned), -1)])
-            forth, back = np.split(row_classes(seen)[1] + offset, 2)
-            one, other = terms.scopes.T
-            drawing.join(one, other, forth[terms.table_of], back[terms.table_of])
-            offset += len(seen)
+            tables = np.concatenate([terms.tables, turned.reshape(len(turned), -1)])
+            forth, back = np.split(row_classes(tables)[1] + offset, 2)
+            tail, head = terms.scopes.T
+            drawing.join(tail, head, forth[terms.table_of], back[terms.table_of])
+            offset += len(tables)
 
 
 def _add_ordered(drawing: GraphEncoder, terms: Terms) -> None:
     """Draw factors of one shape: arguments that cannot be exchanged get different labels."""
-    tables = ordered_tables(terms.tables, terms.shape)
+    tables = order_tables(terms.tables, terms.shape)
     simple = tables.is_simple[terms.table_of]
     read = terms.table_of[simple]
     drawing.add_factors(tables.number[read], terms.scopes[simple], tables.place[read])
     if not simple.all():
         rest = replace(terms, scopes=terms.scopes[~simple], table_of=terms.table_of[~simple])
-        ends, kinds = _listed_entries(rest, np.zeros(drawing.points, dtype=np.int64))
+        ends, kinds = _list_entries(rest, np.zeros(drawing.points, dtype=np.int64))
         owners = np.repeat(rest.scopes, _entries_each(rest), axis=0)
         drawing.add_factors(kinds, owners, ends)
 
 
-def _listed_entries(terms: Terms, first: Numbers) -> tuple[Numbers, Numbers]:
+def _list_entries(terms: Terms, first: Numbers) -> tuple[Numbers, Numbers]:
     """Every entry of every term, but one class of them per kind of table.
 
     Gives the literals `first[variable] + value` of each entry, and its kind: the class of the
@@ -256,7 +256,7 @@ class OrderedTables(NamedTuple):
     is_simple: NDArray[np.bool_]
 
 
-def ordered_tables(tables: Numbers, shape: tuple[int, ...]) -> OrderedTables:
+def order_tables(tables: Numbers, shape: tuple[int, ...]) -> OrderedTables:
     """Compare tables of one shape under all orders of their arguments that keep the shape."""
     count, arity = len(tables), len(shape)
     if math.factorial(arity) * tables.size > MOST_WORK:
@@ -299,8 +299,8 @@ def _least(
 def _place_classes(table: Numbers) -> Numbers:
     """Number arguments so that those which can be swapped without effect have equal numbers."""
     classes = np.arange(table.ndim)
-    for one, other in itertools.combinations(range(table.ndim), 2):
-        turned = table.swapaxes(one, other)
+    for first, second in itertools.combinations(range(table.ndim), 2):
+        turned = table.swapaxes(first, second)
         if turned.shape == table.shape and np.array_equal(turned, table):
-            classes[other] = classes[one]
+            classes[second] = classes[first]
     return classes

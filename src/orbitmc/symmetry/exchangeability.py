@@ -12,10 +12,10 @@ from orbitmc._util.arrays import (
     Numbers,
     indices,
     lengths,
-    narrow_dtype,
     ranks,
     readonly,
     row_classes,
+    short_repr,
     starts,
 )
 from orbitmc.graph.factor_graph import FactorGraph, incidence
@@ -63,7 +63,7 @@ class Links(NamedTuple):
     joint: Numbers
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def links(graph: FactorGraph) -> Links:
@@ -77,10 +77,10 @@ def links(graph: FactorGraph) -> Links:
     """
     classes = np.zeros(len(graph.scope), dtype=np.int64)
     _classify(graph, classes, np.full(len(graph.table_start), -1))
-    kept = classes != IGNORED
-    factor_of = graph.factor_of_edge[kept]
+    relevant = classes != IGNORED
+    factor_of = graph.factor_of_edge[relevant]
     factor_start = starts(np.bincount(factor_of, minlength=graph.factors))
-    variable, alike = readonly(graph.scope[kept]), readonly(classes[kept])
+    variable, alike = readonly(graph.scope[relevant]), readonly(classes[relevant])
     variable_start, factor = incidence(graph.variables, factor_start, variable)
     order = np.argsort(variable, kind="stable")
     kinds = 2 * table_kinds(graph)[graph.table_of] + (
@@ -117,34 +117,36 @@ def _bonds(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Numb
     large = np.flatnonzero(arity[factor] > 2)
     third[large] = NO_THIRD - 1 - large
     traits = (kinds[factor], alike, its, third)
-    return _numbered([*traits, ranks(_numbered([*traits, variable.astype(np.int64)]))])
+    return _number_combinations(
+        [*traits, ranks(_number_combinations([*traits, variable.astype(np.int64)]))]
+    )
 
 
 def _joints(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Numbers) -> Numbers:
     """Number the ways in which factors join two variables alike."""
-    found = np.full(len(kinds), NO_JOINT)
+    joints = np.full(len(kinds), NO_JOINT)
     pair = np.flatnonzero(lengths(factor_start) == 2)
     first = factor_start[pair].astype(np.int64)
     same = alike[first] == alike[first + 1]
     pair, first = pair[same], first[same]
     ends = np.sort(np.stack([variable[first], variable[first + 1]]), axis=0).astype(np.int64)
     traits = (kinds[pair], alike[first])
-    found[pair] = _numbered([*traits, ranks(_numbered([*traits, *ends]))])
-    return found
+    joints[pair] = _number_combinations([*traits, ranks(_number_combinations([*traits, *ends]))])
+    return joints
 
 
 def table_kinds(graph: FactorGraph) -> Numbers:
     """Number tables by what is in them, up to rounding."""
     sizes = lengths(graph.table_start)
-    found = np.zeros(len(sizes), dtype=np.int64)
+    numbers = np.zeros(len(sizes), dtype=np.int64)
     known = 0
     for size in np.unique(sizes).tolist():
-        own = np.flatnonzero(sizes == size)
-        entries = graph.table[graph.table_start[own].astype(np.int64)[:, None] + np.arange(size)]
+        tables = np.flatnonzero(sizes == size)
+        entries = graph.table[graph.table_start[tables].astype(np.int64)[:, None] + np.arange(size)]
         which = _equal_rows(entries.round(DIGITS))
-        found[own] = known + which
+        numbers[tables] = known + which
         known += int(which.max()) + 1
-    return found
+    return numbers
 
 
 def _equal_rows(rows: Floats) -> Numbers:
@@ -155,7 +157,7 @@ def _equal_rows(rows: Floats) -> Numbers:
     return np.array([known.setdefault((row + 0.0).tobytes(), len(known)) for row in rows])
 
 
-def _numbered(traits: list[Numbers]) -> Numbers:
+def _number_combinations(traits: list[Numbers]) -> Numbers:
     """Number the combinations of several traits."""
     return row_classes(np.stack(traits, axis=1))[1]
 
@@ -235,10 +237,10 @@ def exchangeable(graph: FactorGraph, factor: int, first: int, second: int) -> bo
     if factor >= graph.first_clause:
         return True
     start, last = table_bounds(graph, factor)
-    one, two = np.int64(graph.stride[first]), np.int64(graph.stride[second])
+    first_stride, second_stride = np.int64(graph.stride[first]), np.int64(graph.stride[second])
     for entry in range(last - start):
-        difference = (entry // one) % size - (entry // two) % size
-        traded = entry + difference * (two - one)
+        difference = (entry // first_stride) % size - (entry // second_stride) % size
+        traded = entry + difference * (second_stride - first_stride)
         if difference > 0 and not _equal(graph.table[start + entry], graph.table[start + traded]):
             return False
     return True
@@ -251,7 +253,9 @@ def table_bounds(graph: FactorGraph, factor: int) -> tuple[np.int64, np.int64]:
 
 
 @shared
-def _equal(one: float, two: float) -> bool:
-    if one == two:
+def _equal(first: float, second: float) -> bool:
+    if first == second:
         return True
-    return one != -np.inf and two != -np.inf and abs(one - two) <= CLOSE * (1 + abs(one))
+    return (
+        first != -np.inf and second != -np.inf and abs(first - second) <= CLOSE * (1 + abs(first))
+    )

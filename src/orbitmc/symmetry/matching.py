@@ -56,7 +56,7 @@ def _fill_fingerprints(graph: ColoredGraph, fingerprint: Words) -> None:
 
 
 @shared
-def _moved_print(graph: ColoredGraph, factor: int, image: Numbers) -> np.uint64:
+def _print_of_image(graph: ColoredGraph, factor: int, image: Numbers) -> np.uint64:
     total: np.uint64 = hash_integer(graph.color[factor])
     for arc in range(graph.start[factor], graph.start[factor + 1]):
         total += arc_print(image[graph.neighbor[arc]], graph.label[arc])
@@ -89,7 +89,7 @@ def _arcs_follow(
 @shared
 def _factor_follows(graph: ColoredGraph, checker: Checker, image: Numbers, factor: int) -> bool:
     """Whether some factor of the same colour has exactly the moved arcs of this one."""
-    wanted = _moved_print(graph, factor, image)
+    wanted = _print_of_image(graph, factor, image)
     somewhere = image[graph.neighbor[graph.start[factor]]]
     for arc in range(graph.start[somewhere], graph.start[somewhere + 1]):
         target = graph.neighbor[arc]
@@ -159,13 +159,13 @@ class Guess(NamedTuple):
 
 @shared
 def _name(
-    one: Partition, other: Partition, images: Partition, key: Words, vertex: int
+    left: Partition, right: Partition, images: Partition, key: Words, vertex: int
 ) -> np.uint64:
     """What a neighbour is called, the same way from both sides."""
-    cell = one.cell[vertex]
-    if other.cell[vertex] == cell:
+    cell = left.cell[vertex]
+    if right.cell[vertex] == cell:
         return np.uint64(vertex)
-    if one.size[cell] > 1:
+    if left.size[cell] > 1:
         return np.uint64(key[vertex])
     return np.uint64(images.element[cell])
 
@@ -173,8 +173,8 @@ def _name(
 @shared
 def _signature(
     graph: ColoredGraph,
-    one: Partition,
-    other: Partition,
+    left: Partition,
+    right: Partition,
     images: Partition,
     key: Words,
     vertex: int,
@@ -184,14 +184,14 @@ def _signature(
     for arc in range(graph.start[vertex], graph.start[vertex + 1]):
         neighbor = graph.neighbor[arc]
         if neighbor < graph.points:
-            total += arc_print(_name(one, other, images, key, neighbor), graph.label[arc])
+            total += arc_print(_name(left, right, images, key, neighbor), graph.label[arc])
         else:
-            inside = np.uint64(one.cell[neighbor])
+            inside = np.uint64(left.cell[neighbor])
             first, last = graph.start[neighbor], graph.start[neighbor + 1]
             if last - first <= LONGEST:
                 inside = hash_integer(graph.color[neighbor])
                 for inner in range(first, last):
-                    name = _name(one, other, images, key, graph.neighbor[inner])
+                    name = _name(left, right, images, key, graph.neighbor[inner])
                     inside += arc_print(name, graph.label[inner])
             total += hash_integer(inside ^ np.uint64(graph.label[arc]))
     return np.uint64(hash_integer(total))
@@ -220,8 +220,8 @@ def _sort_by(order: Numbers, key: Words, count: int) -> None:
 @tier(of_first)
 def _look_around(
     graph: ColoredGraph,
-    one: Partition,
-    other: Partition,
+    left: Partition,
+    right: Partition,
     images: Partition,
     guess: Guess,
     count: int,
@@ -230,7 +230,7 @@ def _look_around(
 ) -> bool:
     """Renew the keys of the listed points by one look around, and sort them; tells of ties."""
     for k in range(count):
-        guess.fresh[k] = _signature(graph, one, other, images, key, guess.moved[k])
+        guess.fresh[k] = _signature(graph, left, right, images, key, guess.moved[k])
     for k in range(count):
         key[guess.moved[k]] = guess.fresh[k]
     _sort_by(order, guess.fresh, count)
@@ -242,15 +242,15 @@ def _look_around(
 
 @shared
 def _collect(
-    graph: ColoredGraph, one: Partition, other: Partition, mark: int, guess: Guess, count: int
+    graph: ColoredGraph, left: Partition, right: Partition, mark: int, guess: Guess, count: int
 ) -> int:
     """List the points of born cells that stand elsewhere in the other partition."""
-    for number in range(mark, one.splits[0]):
-        cell = one.born[number]
-        if one.element[cell] < graph.points:
-            for place in range(cell, cell + one.size[cell]):
-                vertex = one.element[place]
-                if other.cell[vertex] != cell and not guess.is_listed[vertex]:
+    for number in range(mark, left.splits[0]):
+        cell = left.born[number]
+        if left.element[cell] < graph.points:
+            for place in range(cell, cell + left.size[cell]):
+                vertex = left.element[place]
+                if right.cell[vertex] != cell and not guess.is_listed[vertex]:
                     guess.is_listed[vertex] = True
                     guess.moved[count] = vertex
                     count += 1

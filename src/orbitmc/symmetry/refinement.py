@@ -106,15 +106,15 @@ def dequeue(memory: Memory) -> int:
 
 
 @shared
-def swap(partition: Partition, one: int, other: int) -> None:
+def swap(partition: Partition, place: int, partner: int) -> None:
     """Exchange the vertices at two places."""
-    first, second = partition.element[one], partition.element[other]
-    partition.element[one], partition.element[other] = second, first
-    partition.place[first], partition.place[second] = other, one
+    first, second = partition.element[place], partition.element[partner]
+    partition.element[place], partition.element[partner] = second, first
+    partition.place[first], partition.place[second] = partner, place
 
 
 @shared
-def cut(partition: Partition, parent: int, begin: int, end: int) -> None:
+def split_off(partition: Partition, parent: int, begin: int, end: int) -> None:
     """Make the last part of a cell a cell of its own."""
     partition.size[begin] = end - begin
     partition.size[parent] -= end - begin
@@ -144,7 +144,7 @@ def individualize(partition: Partition, memory: Memory, vertex: int) -> None:
     parent = partition.cell[vertex]
     last = parent + partition.size[parent] - 1
     swap(partition, partition.place[vertex], last)
-    cut(partition, parent, last, last + 1)
+    split_off(partition, parent, last, last + 1)
     enqueue(memory, last)
 
 
@@ -206,7 +206,7 @@ def _keys_agree(partition: Partition, key: Words, first: int, last: int) -> bool
 
 
 @shared
-def _split(partition: Partition, memory: Memory, cell: int, trace: np.uint64) -> np.uint64:
+def _split_cell(partition: Partition, memory: Memory, cell: int, trace: np.uint64) -> np.uint64:
     """Split a cell by the keys of its touched vertices, which stand at its end.
 
     Gives the trace with the parts mixed in. All parts but the largest must be used later, or all
@@ -226,7 +226,7 @@ def _split(partition: Partition, memory: Memory, cell: int, trace: np.uint64) ->
         if last - begin > largest_size:
             largest, largest_size = begin, last - begin
         if begin > cell:
-            cut(partition, cell, begin, last)
+            split_off(partition, cell, begin, last)
         last = begin
     waiting = memory.is_waiting[cell]
     for number in range(born, partition.splits[0] + 1):
@@ -237,18 +237,18 @@ def _split(partition: Partition, memory: Memory, cell: int, trace: np.uint64) ->
 
 
 @shared
-def _touch(partition: Partition, memory: Memory, vertex: int, label: int, found: int) -> int:
+def _touch(partition: Partition, memory: Memory, vertex: int, label: int, count: int) -> int:
     """Add a label to a vertex's key; a first touch moves it to the end of its cell."""
     cell = partition.cell[vertex]
     first = cell + partition.size[cell] - memory.reached[cell]
     if partition.place[vertex] < first:
         if memory.reached[cell] == 0:
-            memory.cells[found] = cell
-            found += 1
+            memory.cells[count] = cell
+            count += 1
         memory.reached[cell] += 1
         swap(partition, partition.place[vertex], first - 1)
     memory.key[vertex] += hash_integer(label)
-    return found
+    return count
 
 
 @shared
@@ -257,13 +257,13 @@ def _touch_around(graph: ColoredGraph, partition: Partition, memory: Memory, cel
     size = partition.size[cell]
     for k in range(size):
         memory.member[k] = partition.element[cell + k]
-    found = 0
+    count = 0
     for k in range(size):
         vertex = memory.member[k]
         for arc in range(graph.start[vertex], graph.start[vertex + 1]):
-            found = _touch(partition, memory, graph.neighbor[arc], graph.label[arc], found)
+            count = _touch(partition, memory, graph.neighbor[arc], graph.label[arc], count)
         memory.work[0] += 1 + graph.start[vertex + 1] - graph.start[vertex]
-    return found
+    return count
 
 
 @shared
@@ -272,14 +272,14 @@ def _use(graph: ColoredGraph, partition: Partition, memory: Memory, cell: int) -
 
     The fingerprint does not depend on the names of vertices, only on where cells stand.
     """
-    found = _touch_around(graph, partition, memory, cell)
-    _sort_cells(memory.cells, found)
+    count = _touch_around(graph, partition, memory, cell)
+    _sort_cells(memory.cells, count)
     trace = np.uint64(cell)
-    for k in range(found):
+    for k in range(count):
         reached = memory.cells[k]
         end = reached + partition.size[reached]
         first = end - memory.reached[reached]
-        trace = _split(partition, memory, reached, trace)
+        trace = _split_cell(partition, memory, reached, trace)
         memory.reached[reached] = 0
         for place in range(first, end):
             memory.key[partition.element[place]] = np.uint64(0)
@@ -308,14 +308,14 @@ def refine(
     return place if end < 0 or place == end else DIFFERENT
 
 
-def refine_colors(graph: ColoredGraph, colors: Numbers, own: Memory) -> Partition:
+def refine_colors(graph: ColoredGraph, colors: Numbers, memory: Memory) -> Partition:
     """The coarsest partition that refines the colours and that no vertex can tell apart further."""
     cells = partition(colors)
     begins = np.flatnonzero(cells.size)
-    own.waiting[: len(begins)] = begins
-    own.is_waiting[begins] = True
-    own.queue[:] = 0, len(begins)
-    refine(graph, cells, own, np.zeros(1, dtype=np.uint64), 0, -1)
+    memory.waiting[: len(begins)] = begins
+    memory.is_waiting[begins] = True
+    memory.queue[:] = 0, len(begins)
+    refine(graph, cells, memory, np.zeros(1, dtype=np.uint64), 0, -1)
     return cells
 
 
@@ -324,8 +324,8 @@ def equitable_cells(graph: ColoredGraph, colors: Numbers | None = None) -> Numbe
 
     Takes time proportional to arcs times the logarithm of vertices (Hopcroft's rule).
     """
-    given = graph.color if colors is None else colors
-    return number_classes(refine_colors(graph, given, memory(graph.vertices)).cell)
+    initial = graph.color if colors is None else colors
+    return number_classes(refine_colors(graph, initial, memory(graph.vertices)).cell)
 
 
 # Tell vertices apart by what lies within some distance of them.
@@ -343,9 +343,9 @@ def ball_cells(graph: ColoredGraph, cells: Numbers, *, reach: int) -> Numbers:
     """
     _, which, counts = np.unique(cells, return_inverse=True, return_counts=True)
     centers = np.flatnonzero(counts[which[: graph.points]] > 1)
-    ball, seen = np.zeros((2, graph.vertices), dtype=np.uint64)
-    distance, found = np.zeros((2, graph.vertices), dtype=np.int32)
-    _fill_balls(graph, cells, centers, reach, ball, seen, distance, found)
+    ball, color_hash = np.zeros((2, graph.vertices), dtype=np.uint64)
+    distance, queue = np.zeros((2, graph.vertices), dtype=np.int32)
+    _fill_balls(graph, cells, centers, reach, ball, color_hash, distance, queue)
     return row_classes(np.column_stack([cells, ball.view(np.int64)]))[1]
 
 
@@ -356,25 +356,25 @@ def _fill_balls(
     centers: Numbers,
     reach: int,
     ball: Words,
-    seen: Words,
+    color_hash: Words,
     distance: NDArray[np.int32],
-    found: NDArray[np.int32],
+    queue: NDArray[np.int32],
 ) -> None:
     for vertex in range(len(cells)):
-        seen[vertex] = hash_integer(cells[vertex])
+        color_hash[vertex] = hash_integer(cells[vertex])
     for center in centers:
-        found[0], distance[center] = center, 1
+        queue[0], distance[center] = center, 1
         first, last, layer, work = 0, 1, 1, 0
         while first < last:
             for k in range(first, last):
-                work += graph.start[found[k] + 1] - graph.start[found[k]]
+                work += graph.start[queue[k] + 1] - graph.start[queue[k]]
             if work > reach:
                 break
-            total, end = _look_on(graph, first, last, layer, seen, distance, found)
+            total, end = _look_on(graph, first, last, layer, color_hash, distance, queue)
             ball[center] = hash_integer(ball[center] ^ total) + np.uint64(end - last)
             first, last, layer = last, end, layer + 1
         for k in range(last):
-            distance[found[k]] = 0
+            distance[queue[k]] = 0
 
 
 @shared
@@ -383,20 +383,20 @@ def _look_on(
     first: int,
     last: int,
     layer: int,
-    seen: Words,
+    color_hash: Words,
     distance: NDArray[np.int32],
-    found: NDArray[np.int32],
+    queue: NDArray[np.int32],
 ) -> tuple[np.uint64, int]:
     """Follow the arcs of one layer: gives a fingerprint of them, and where the next layer ends."""
     total, end = np.uint64(0), last
     for k in range(first, last):
-        for arc in range(graph.start[found[k]], graph.start[found[k] + 1]):
+        for arc in range(graph.start[queue[k]], graph.start[queue[k] + 1]):
             vertex = graph.neighbor[arc]
             if distance[vertex] == 0:
                 distance[vertex] = layer + 1
-                found[end] = vertex
+                queue[end] = vertex
                 end += 1
             # arcs lead one layer back, along the layer, or one layer on; odd factors lose nothing
             step = 3 * np.int64(graph.label[arc]) + distance[vertex] - layer + 1
-            total += seen[vertex] * np.uint64(2 * step + 1)
+            total += color_hash[vertex] * np.uint64(2 * step + 1)
     return total, end

@@ -92,15 +92,15 @@ class Search(NamedTuple):
     path: Path
     frames: Frames
     orbits: Orbits
-    found: Automorphisms
+    generators: Automorphisms
     guess: Guess
     candidates: Numbers
     progress: Numbers
 
 
 @shared
-def unite(orbits: Orbits, one: int, other: int) -> None:
-    first, second = root_of(orbits.parent, one), root_of(orbits.parent, other)
+def unite(orbits: Orbits, left: int, right: int) -> None:
+    first, second = root_of(orbits.parent, left), root_of(orbits.parent, right)
     if first != second:
         if orbits.size[first] < orbits.size[second]:
             first, second = second, first
@@ -211,18 +211,18 @@ def _choice(left: Partition, right: Partition, vertex: int) -> tuple[int, int, i
 @shared
 def _save(search: Search, count: int) -> bool:
     """Keep a generator and join the orbits it joins; gives False when there is no room."""
-    found = search.found
-    begin = found.used[1]
-    room = begin + count <= len(found.point) and found.used[0] + 1 < len(found.start)
+    generators = search.generators
+    begin = generators.used[1]
+    room = begin + count <= len(generators.point) and generators.used[0] + 1 < len(generators.start)
     for k in range(count):
         vertex, image = search.guess.moved[k], search.guess.image[search.guess.moved[k]]
         if room:
-            found.point[begin + k], found.image[begin + k] = vertex, image
+            generators.point[begin + k], generators.image[begin + k] = vertex, image
             unite(search.orbits, vertex, image)
     if room:
-        found.used[0] += 1
-        found.used[1] += count
-        found.start[found.used[0]] = found.used[1]
+        generators.used[0] += 1
+        generators.used[1] += count
+        generators.start[generators.used[0]] = generators.used[1]
     return bool(room)
 
 
@@ -521,7 +521,7 @@ def begin(graph: ColoredGraph, cells: Numbers, *, room: int) -> Search:
         path=empty_path(size),
         frames=empty_frames(size),
         orbits=no_orbits(points),
-        found=empty_results(points, room),
+        generators=empty_results(points, room),
         guess=guess(points),
         candidates=np.zeros(points, dtype=np.int64),
         progress=np.zeros(6, dtype=np.int64),

@@ -105,15 +105,15 @@ class _Pool:
         impossible: bool = False,
     ) -> None:
         """Keep what is above the noise of its table, with variables in their usual order."""
-        kept = (_largest(tables) > noise)[table_of]
-        rank = self.cardinality[scopes[kept]] * len(self.cardinality) + scopes[kept]
+        chosen_rows = (_largest(tables) > noise)[table_of]
+        rank = self.cardinality[scopes[chosen_rows]] * len(self.cardinality) + scopes[chosen_rows]
         orders, which = distinct_rows(np.argsort(rank, axis=1))
         for number, order in enumerate(orders):
             chosen = which == number
-            rows = scopes[kept][chosen][:, order]
+            rows = scopes[chosen_rows][chosen][:, order]
             turned = tables.transpose(0, *(order + 1))
             key = (turned.shape[1:], impossible)
-            self._parts[key].append((rows, turned, table_of[kept][chosen]))
+            self._parts[key].append((rows, turned, table_of[chosen_rows][chosen]))
 
     def terms(self) -> Iterator[Terms]:
         for (shape, impossible), parts in timed(sorted(self._parts.items())):
@@ -123,8 +123,8 @@ class _Pool:
 
 def _largest(tables: Floats) -> Floats:
     """The largest size of an entry, for each table."""
-    found: Floats = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
-    return found
+    largest: Floats = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
+    return largest
 
 
 def _add_equal_scopes(parts: list[tuple[Rows, Floats, Rows]]) -> tuple[Rows, Floats, Rows]:
@@ -165,7 +165,7 @@ def _tables_by_shape(graph: FactorGraph) -> Iterator[tuple[Rows, Floats, Rows]]:
         for first, last in _runs(np.column_stack([kinds[:, :arity], kinds[:, arity] >= 0])):
             chosen = np.sort(by_kind[ends[first - 1] if first else 0 : ends[last - 1]])
             clauses = bool(kinds[first, arity] >= 0)
-            tables = _expanded(graph, kinds[first:last], clauses=clauses)
+            tables = _expand_tables(graph, kinds[first:last], clauses=clauses)
             yield scopes[chosen], tables, kind_of[chosen] - first
 
 
@@ -175,7 +175,7 @@ def _runs(rows: Rows) -> Iterator[tuple[int, int]]:
     yield from itertools.pairwise([0, *new.tolist(), len(rows)])
 
 
-def _expanded(graph: FactorGraph, kinds: Rows, *, clauses: bool) -> Floats:
+def _expand_tables(graph: FactorGraph, kinds: Rows, *, clauses: bool) -> Floats:
     """Full tables of one shape; each row has the shape, the satisfying values and the number."""
     arity = kinds.shape[1] // 2
     shape = kinds[0, :arity]
@@ -255,12 +255,12 @@ def energy_form(graph: FactorGraph) -> EnergyForm:
     return EnergyForm(graph.cardinality.astype(np.int64), tuple(terms), tuple(_clauses(graph)))
 
 
-def _in_classes(found: list[Terms]) -> Iterator[Terms]:
+def _in_classes(groups: list[Terms]) -> Iterator[Terms]:
     """Put nearly equal entries of all tables into classes, 0 for nothing; leave nothings out."""
-    numbers = [terms.tables.reshape(-1) for terms in found]
+    numbers = [terms.tables.reshape(-1) for terms in groups]
     classes = float_classes(np.concatenate([[0.0], *numbers]))
     ends = np.cumsum([1, *map(len, numbers)])
-    for terms, begin, end in timed(zip(found, ends, ends[1:], strict=False)):
+    for terms, begin, end in timed(zip(groups, ends, ends[1:], strict=False)):
         rows = (classes[begin:end] - classes[0]).reshape(len(terms.tables), -1)
         tables, which = distinct_rows(rows)
         table_of = which[terms.table_of]

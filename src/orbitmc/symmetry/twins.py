@@ -31,12 +31,12 @@ def twin_classes(graph: ColoredGraph, cells: Numbers) -> Numbers:
     outlook = np.zeros(graph.points, dtype=np.uint64)
     _fill_outlooks(graph, checker(graph).fingerprint, outlook)
     apart = row_classes(np.column_stack([cells[: graph.points], outlook.view(np.int64)]))[1]
-    one, other = _neighbors_alike(graph, cells, outlook)
+    first, second = _neighbors_alike(graph, cells, outlook)
     order = np.argsort(apart, kind="stable")
     same = apart[order][1:] == apart[order][:-1]
-    one = np.concatenate([order[:-1][same], one])
-    other = np.concatenate([order[1:][same], other])
-    classes = number_classes(connected_components(graph.points, one, other))
+    first = np.concatenate([order[:-1][same], first])
+    second = np.concatenate([order[1:][same], second])
+    classes = number_classes(connected_components(graph.points, first, second))
     _confirm(graph, checker(graph), classes, np.arange(graph.points))
     return number_classes(classes)
 
@@ -73,47 +73,47 @@ def _neighbors_alike(
 ) -> tuple[Numbers, Numbers]:
     """Pairs that are joined, or share a factor, and look alike when exchanged."""
     pairs = [_joined_pairs(graph), _pairs_in_factors(graph)]
-    one, other, ours, theirs, swapped = (
+    first, second, ours, theirs, swapped = (
         np.concatenate([part[k] for part in pairs]) for k in range(5)
     )
-    if not len(one):
-        return one, other
-    keys, which = np.unique(one * graph.points + other, return_inverse=True)
+    if not len(first):
+        return first, second
+    keys, which = np.unique(first * graph.points + second, return_inverse=True)
     shared_sum = np.zeros((3, len(keys)), dtype=np.uint64)
     for total, part in zip(shared_sum, (ours, theirs, swapped), strict=True):
         np.add.at(total, which, part)
-    one, other = keys // graph.points, keys % graph.points
-    alike = outlook[one] - shared_sum[0] == outlook[other] - shared_sum[1]
-    alike &= (shared_sum[2] == 0) & (cells[one] == cells[other])
-    return one[alike], other[alike]
+    first, second = keys // graph.points, keys % graph.points
+    alike = outlook[first] - shared_sum[0] == outlook[second] - shared_sum[1]
+    alike &= (shared_sum[2] == 0) & (cells[first] == cells[second])
+    return first[alike], second[alike]
 
 
 def _joined_pairs(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
     """Joined points: what the arc adds to both outlooks, and how exchanging would change it."""
     tail = tails(graph)
     forth = np.flatnonzero((tail < graph.neighbor) & (graph.neighbor < graph.points))
-    one, other = tail[forth], graph.neighbor[forth].astype(np.int64)
+    first, second = tail[forth], graph.neighbor[forth].astype(np.int64)
     filled = np.zeros((3, len(forth)), dtype=np.uint64)
-    _fill_joined(graph, forth, one, other, filled)
-    return one, other, *filled
+    _fill_joined(graph, forth, first, second, filled)
+    return first, second, *filled
 
 
 @tier(of_first)
 def _fill_joined(
-    graph: ColoredGraph, forth: Numbers, one: Numbers, other: Numbers, filled: Words
+    graph: ColoredGraph, forth: Numbers, first: Numbers, second: Numbers, filled: Words
 ) -> None:
     for k in range(len(forth)):
         label = graph.label[forth[k]]
-        back = graph.start[other[k]]
-        last = graph.start[other[k] + 1]
+        back = graph.start[second[k]]
+        last = graph.start[second[k] + 1]
         while back + 1 < last:  # arcs stand in ascending order of where they lead
             middle = (back + last) // 2
-            if graph.neighbor[middle] <= one[k]:
+            if graph.neighbor[middle] <= first[k]:
                 back = middle
             else:
                 last = middle
-        filled[0, k] = arc_print(other[k], label)
-        filled[1, k] = arc_print(one[k], graph.label[back])
+        filled[0, k] = arc_print(second[k], label)
+        filled[1, k] = arc_print(first[k], graph.label[back])
         filled[2, k] = hash_integer(label) - hash_integer(graph.label[back])
 
 

@@ -13,7 +13,7 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
-from orbitmc.kernels._alternation import Alternation, alternation
+from orbitmc.kernels._alternation import alternation, set_period
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import Pack, empty_pack, start_values, stepper
 from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
@@ -286,11 +286,10 @@ class Arm:
 
     def hold(self, period: int) -> None:
         """Let a jump come after every so many base steps."""
-        kernel = self.track.kernel
-        if isinstance(kernel, Alternation):
+        kernel = set_period(self.track.kernel, self.track.pack.memory, period)
+        if kernel is not None:
             self.period = period
-            self.track.run(kernel._replace(period=period))
-            self.track.pack.memory.left[0] = period
+            self.track.run(kernel)
 
     def trial(self, watched: Panel, seconds: float) -> Trial:
         """Go on for so long; where a jump or what lies between two takes long, it is not timed."""

@@ -85,7 +85,7 @@ def test_the_best_states_so_far_are_printed(model, pressed, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return plain(steps, state)
 
-    monkeypatch.setattr(Neighbourhoods, "improved", press)
+    monkeypatch.setattr(Neighbourhoods, "improve", press)
     done = orbitmc("best", model, "--method", "gibbs", "-k", "2", "--seconds", "600", "--json")
     assert done.returncode == 130
     assert len(json.loads(done.stdout)["states"]) == 2

@@ -3,14 +3,13 @@
 import pytest
 
 from orbitmc.exact import contraction as shrinking
-from orbitmc.inference.query import View
 
 
 @pytest.fixture(params=["kept", "planned"])
 def way(request, monkeypatch):
     """By an elimination that is kept for the next question, or by one that is planned anew."""
     if request.param == "planned":
-        monkeypatch.setattr(View, "quick_row", lambda *question: None)
+        monkeypatch.setattr("orbitmc.inference.cache.cached_elimination", lambda *question: None)
     return request.param
 
 

@@ -267,7 +267,7 @@ def test_ctrl_c_gives_the_best_states_so_far(monkeypatch):
     def pressed(self, state):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Neighbourhoods, "improved", pressed)
+    monkeypatch.setattr(Neighbourhoods, "improve", pressed)
     found = om.best(om.ising_grid(3, 3, 0.4, 0.1), k=2, method="gibbs", seconds=60)
     assert found.about.interrupted
     assert len(found) == 2

@@ -75,14 +75,14 @@ def numbers(question, found):
 
 
 def test_the_best_states_so_far_are_the_answer(monkeypatch):
-    pressing, plain = Pressing(), Neighbourhoods.improved
+    pressing, plain = Pressing(), Neighbourhoods.improve
 
     def pressed(self, state):
         if not pressing.pressed:
             pressing.press()
         return plain(self, state)
 
-    monkeypatch.setattr(Neighbourhoods, "improved", pressed)
+    monkeypatch.setattr(Neighbourhoods, "improve", pressed)
     found = om.best(GRID, k=2, method="gibbs", seconds=600)
     assert found.about.interrupted
     assert len(found) == 2

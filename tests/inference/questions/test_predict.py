@@ -25,7 +25,7 @@ SLOW = pytest.mark.slow
 def _at_home(monkeypatch):
     """Single questions go the way that shares nothing with rows."""
     monkeypatch.chdir(Path(__file__).parents[3])
-    monkeypatch.setattr(quick, "answer_from_cache", lambda *question: None)
+    monkeypatch.setattr(quick, "cached_elimination", lambda *question: None)
 
 
 def named(graph):
@@ -229,16 +229,16 @@ def test_rows_sampled_side_by_side_lie_within_their_errors(count):
 
 
 def test_answers_of_other_rows_would_be_noticed(monkeypatch):
-    plain = wide.apart
-    monkeypatch.setattr(wide, "apart", lambda found, models: plain(found, models)[::-1])
+    plain = wide.split_marginals
+    monkeypatch.setattr(wide, "split_marginals", lambda found, models: plain(found, models)[::-1])
     off, _ = sampled_scores(soft_models(10))
     assert np.abs(off).max() > 8
 
 
 def test_auto_samples_rows_that_are_too_wide_in_one_run(monkeypatch):
     runs = []
-    plain = wide.carry_out
-    monkeypatch.setattr(wide, "carry_out", lambda *one: runs.append(one) or plain(*one))
+    plain = wide.execute_plan
+    monkeypatch.setattr(wide, "execute_plan", lambda *one: runs.append(one) or plain(*one))
     grid = om.ising_grid(26, 26, 0.2, 0.1)
     rows = [{"s0_0": k % 2, "s1_1": k // 2} for k in range(4)]
     with pytest.warns(UserWarning, match="4 rows were sampled, side by side"):

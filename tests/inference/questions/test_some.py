@@ -13,7 +13,7 @@ from tests.inference.questions.truth import hard_models, over, require_honest, s
 def way(request, monkeypatch):
     """By an elimination that is kept for the next question, or by one that is planned anew."""
     if request.param == "planned":
-        monkeypatch.setattr(quick, "answer_from_cache", lambda *question: None)
+        monkeypatch.setattr(quick, "cached_elimination", lambda *question: None)
 
 
 def test_exact_marginals_equal_brute_force(way):

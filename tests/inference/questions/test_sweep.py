@@ -64,7 +64,7 @@ def test_sampled_numbers_lie_within_their_errors():
 @pytest.fixture
 def too_wide(monkeypatch):
     """Nothing is affordable, so that temperatures exchange their states."""
-    monkeypatch.setattr(asking, "exact_plan", lambda graph, settings: (None, "too wide"))
+    monkeypatch.setattr(asking, "plan_elimination", lambda graph, settings: (None, "too wide"))
 
 
 @pytest.mark.parametrize("make", [soft_models, hard_models])

@@ -90,21 +90,21 @@ def _fill_rows(blocks: Blocks, memory: BlockMemory, step: Index, row: Index, siz
         for lane in range(lanes_of(memory)):
             tables[row + value, lane] = 1.0
     for operand in range(first, np.int64(blocks.operand_start[step + 1])):
-        base, own = operand - first, np.int64(blocks.own[operand])
+        base, stride = operand - first, np.int64(blocks.own[operand])
         if blocks.kind[operand] == MESSAGE:
             source = np.int64(blocks.source[operand]) + memory.offset[base]
             for value in range(size):
                 for lane in range(lanes_of(memory)):
-                    tables[row + value, lane] *= tables[source + own * value, lane]
+                    tables[row + value, lane] *= tables[source + stride * value, lane]
         elif blocks.outside_start[operand] == blocks.outside_start[operand + 1]:
             source = np.int64(blocks.source[operand]) + memory.offset[base]
             for value in range(size):
-                same = weight[source + own * _rise(blocks, start, value)]
+                same = weight[source + stride * _rise(blocks, start, value)]
                 for lane in range(lanes_of(memory)):
                     tables[row + value, lane] *= same
         else:
             for value in range(size):
-                shift = np.uint64(memory.offset[base] + own * _rise(blocks, start, value))
+                shift = np.uint64(memory.offset[base] + stride * _rise(blocks, start, value))
                 for lane in range(lanes_of(memory)):
                     entry = np.uint64(memory.base[base, lane]) + shift
                     tables[row + value, lane] *= weight[entry]
@@ -274,11 +274,11 @@ def _hand_down(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
         row = np.int64(blocks.table_row[step]) + state * size
         for operand in range(first, np.int64(blocks.operand_start[step + 1])):
             if blocks.kind[operand] == MESSAGE:
-                own = np.int64(blocks.own[operand])
+                stride = np.int64(blocks.own[operand])
                 source = np.int64(blocks.source[operand]) + memory.offset[operand - first]
                 for value in range(size):
                     for lane in range(lanes_of(memory)):
-                        tables[source + own * value, lane] += tables[row + value, lane]
+                        tables[source + stride * value, lane] += tables[row + value, lane]
         next_assignment(blocks, memory, step)
 
 

@@ -51,10 +51,10 @@ class Neighbours:
             for v in set(scope):
                 self.factors[v].append(factor)
         self.tying = [bool(tying[f]) and len(s) > 1 for f, s in enumerate(self.scope)]
-        self.tied = {v: self._tied(v) for v in self.free}
+        self.tied = {v: self._find_tied(v) for v in self.free}
         self.near = {v: self._near(v) for v in self.free}
 
-    def _tied(self, variable: int) -> set[int]:
+    def _find_tied(self, variable: int) -> set[int]:
         """The variables that zeros tie to one, itself among them."""
         near = (self.scope[f] for f in self.factors[variable] if self.tying[f])
         return {variable}.union(*near)
@@ -62,7 +62,7 @@ class Neighbours:
     def _near(self, variable: int) -> set[int]:
         """The others in the factors of a variable that are not long."""
         scopes = (self.scope[f] for f in self.factors[variable])
-        return set[int]().union(*(one for one in scopes if len(one) <= LONGEST)) - {variable}
+        return set[int]().union(*(scope for scope in scopes if len(scope) <= LONGEST)) - {variable}
 
 
 # In which order variables are eliminated, and which are left out where tables become too large.
@@ -126,10 +126,10 @@ def _greedy(
 
 
 def _entries(known: Neighbours, near: Mapping[int, set[int]], variable: int) -> int:
-    found = known.sizes[variable]
+    entries = known.sizes[variable]
     for other in near[variable]:
-        found *= known.sizes[other]
-    return found
+        entries *= known.sizes[other]
+    return entries
 
 
 def _density(
@@ -222,12 +222,12 @@ class Block:
 
     def scope_of(self, member: int) -> list[int]:
         """The scope of a member's table, in the order in which they came."""
-        scope, found = self.scope[self.place[member]], list[int]()
+        scope, members = self.scope[self.place[member]], list[int]()
         while scope:
             place = scope.bit_length() - 1
-            found.append(self.order[place])
+            members.append(self.order[place])
             scope ^= 1 << place
-        return found[::-1]
+        return members[::-1]
 
     def changes(self, new: int, near: int, room: int) -> Changes | None:
         """What a new member brings; None if a table becomes too large, or all by more than `room`.
@@ -295,7 +295,7 @@ def _covering(
     Variables that no block has had in its interior are the seeds of the next ones. Those of large
     weight are outside rather than others. There are fewer blocks if the work is done before.
     """
-    found, left = list[Block](), known.free
+    blocks, left = list[Block](), known.free
     while left and not work.is_done:
         seeds = left[:: -(-len(left) // SEEDS)]
         block = _order_and_fill(known, seeds, most_entries, weight, work)
@@ -303,20 +303,20 @@ def _covering(
             block = _grow(known, seeds, most_entries, work)
         block.interior = {v for v in block.place if known.tied[v] <= block.place.keys()}
         left = [v for v in left if v not in block.interior and v != seeds[0]]
-        found.append(block)
-    return found
+        blocks.append(block)
+    return blocks
 
 
 def _alone(known: Neighbours, blocks: Sequence[Block], most_entries: int) -> list[Block]:
     """A block of its own for each variable that is in none."""
     covered = set[int]().union(*(block.place for block in blocks))
-    found = []
+    alone = []
     for v in known.free:
         if v not in covered:
             block = Block(known.sizes, most_entries)
             block.add(v, Changes([(0, 0, known.sizes[v])], known.sizes[v]))
-            found.append(block)
-    return found
+            alone.append(block)
+    return alone
 
 
 class _Growing:
@@ -347,7 +347,7 @@ class _Growing:
             self.members[factor] |= 1 << block.place[new]
             self._invite(new, factor)
 
-    def filled(self) -> Block:
+    def fill(self) -> Block:
         """Add candidates as long as there are any."""
         while self.candidates:
             urgency, price, new = heappop(self.candidates)
@@ -380,9 +380,9 @@ def _order_and_fill(
     work.spend(visits)
     for new in reversed(order):
         growing.consider(NEAR, growing.most, new)
-    return growing.filled()
+    return growing.fill()
 
 
 def _grow(known: Neighbours, seeds: list[int], most_entries: int, work: Work) -> Block:
     """Add candidates, the cheapest of the most urgent first, as long as their tables fit."""
-    return _Growing(known, seeds, most_entries, work).filled()
+    return _Growing(known, seeds, most_entries, work).fill()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orbitmc._numba.jit import implementation
-from orbitmc._util.arrays import Bytes, Numbers, lengths, narrow_dtype, readonly
+from orbitmc._util.arrays import Bytes, Numbers, lengths, readonly, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -32,7 +32,7 @@ class BlockGibbs(NamedTuple):
     plans: Blocks
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -52,19 +52,24 @@ class BlockGibbs(NamedTuple):
         return self.plans.total
 
     @property
-    def cycle(self) -> int:
+    def record_every(self) -> int:
         """Steps in which every block is drawn once."""
         return len(self.plans.variable)
 
     @property
-    def entries(self) -> float:
-        """Of the tables that a step fills, on average."""
+    def annealing_entries(self) -> float:
+        """Of the tables that a step fills, on average; one block needs no annealing."""
+        if self.blocks < 2:
+            return 0.0
         sizes = lengths(self.plans.value_start)[self.plans.variable]
         return float((self.plans.outer * sizes).sum()) / max(1, len(sizes))
 
     def at(self, beta: float) -> "BlockGibbs":
         """The same blocks for the model at another temperature."""
         return BlockGibbs(self.plans._replace(weight=readonly(self.plans.weight**beta)))
+
+    def block_plans(self, memory: BlockMemory) -> tuple[Blocks, BlockMemory]:
+        return self.plans, memory
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> BlockMemory:
         most = int(prepared.graph.cardinality.max(initial=1))

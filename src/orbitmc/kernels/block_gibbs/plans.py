@@ -164,7 +164,7 @@ class Writer:
         """Write the steps of a block."""
         order = block.order[::-1]
         scopes = {v: block.scope_of(v) for v in order}
-        factors = self._assigned(block)
+        factors = self._assign_factors(block)
         left: dict[int, list[tuple[int, list[int]]]] = {v: [] for v in order}
         row = 0
         for v in order:
@@ -182,16 +182,16 @@ class Writer:
                 left[scopes[v][-1]].append((message, scopes[v]))
         self.steps_of.append(len(order))
 
-    def _assigned(self, block: Block) -> dict[int, list[int]]:
+    def _assign_factors(self, block: Block) -> dict[int, list[int]]:
         """The factors of each member: those in which it is eliminated first."""
-        found: dict[int, list[int]] = {v: [] for v in block.place}
+        factors: dict[int, list[int]] = {v: [] for v in block.place}
         start, incident = self.graph.incident_start, self.graph.incident
         for v in block.place:
             for factor in dict.fromkeys(incident[start[v] : start[v + 1]].tolist()):
                 inside = [u for u in self.graph.scope_of(factor).tolist() if u in block.place]
                 if max(inside, key=block.place.__getitem__) == v:
-                    found[v].append(factor)
-        return found
+                    factors[v].append(factor)
+        return factors
 
     def _message(self, source: int, read: list[int], v: int, scope: list[int]) -> None:
         sizes = [self.sizes[u] for u in read]
@@ -291,8 +291,8 @@ def _weights(graph: FactorGraph) -> Floats:
     some = np.flatnonzero(sizes)
     if len(some):
         best[some] = np.maximum.reduceat(graph.table, graph.table_start[some].astype(np.int64))
-    found: Floats = np.exp(graph.table - np.repeat(np.where(np.isfinite(best), best, 0.0), sizes))
-    return found
+    weights: Floats = np.exp(graph.table - np.repeat(np.where(np.isfinite(best), best, 0.0), sizes))
+    return weights
 
 
 def _mark_recorded(blocks: Sequence[Block]) -> NDArray[np.uint8]:
@@ -307,10 +307,10 @@ def _mark_recorded(blocks: Sequence[Block]) -> NDArray[np.uint8]:
 
 def _cover(sets: Sequence[set[int]]) -> dict[int, int]:
     """Give each element the number of a set that has it: always the one with most of the rest."""
-    left, found = dict(enumerate(sets)), dict[int, int]()
+    left, cover = dict(enumerate(sets)), dict[int, int]()
     while left:
         number = max(left, key=lambda k: len(left[k]))
         mine = left.pop(number)
-        found.update(dict.fromkeys(mine, number))
+        cover.update(dict.fromkeys(mine, number))
         left = {k: rest for k, others in left.items() if (rest := others - mine)}
-    return found
+    return cover

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import compiled, implementation, shared
 from orbitmc._simd.random import lane_integer, lanes_of
-from orbitmc._util.arrays import Bytes, Index, Numbers, narrow_dtype
+from orbitmc._util.arrays import Bytes, Index, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -66,7 +66,7 @@ class MCSat(NamedTuple):
     large: WithinSlice | SampleSAT
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -74,6 +74,14 @@ class MCSat(NamedTuple):
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> SliceMemory:
         return slice_memory(prepared.graph)
+
+    def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
+        return reachable_variables(graph, self)
+
+    def remarks(self, outcomes: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:
+        words = describe_slices(outcomes)
+        inexact = outcomes[BY_SAMPLE_SAT] > 0
+        return words, (f"{words}; slices by walk are exact",) if inexact else ()
 
 
 @implementation(steps, MCSat)

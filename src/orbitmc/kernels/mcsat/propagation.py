@@ -423,7 +423,7 @@ def search(
 
     Depth first, one member after the other; -1 if that takes more than `most_nodes` nodes.
     """
-    depth, found, nodes = 0, 0, 0
+    depth, solutions, nodes = 0, 0, 0
     memory.trial[0] = 0
     while depth >= 0:
         variable = np.int64(memory.member[depth])
@@ -441,10 +441,10 @@ def search(
                 depth += 1
                 memory.trial[depth] = 0
             else:
-                found += 1
-                if found == target + 1:
-                    return found
-    return found
+                solutions += 1
+                if solutions == target + 1:
+                    return solutions
+    return solutions
 
 
 @shared

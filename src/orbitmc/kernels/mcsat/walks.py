@@ -134,9 +134,9 @@ def _sample(
         else:
             variable = np.int64(memory.member[lane_integer(rng, size)])
         before = memory.state[variable]
-        worse = -_broken_around(graph, ranks, memory, variable)
+        worse = -_count_broken_around(graph, ranks, memory, variable)
         memory.state[variable] = another_value(graph, ranks, memory, variable, rng)
-        worse += _broken_around(graph, ranks, memory, variable)
+        worse += _count_broken_around(graph, ranks, memory, variable)
         if walking or worse <= 0 or lane_bernoulli(rng, np.exp(-worse / way.temperature)):
             broken = _update_broken(graph, ranks, memory, variable, broken)
         else:
@@ -186,7 +186,9 @@ def _update_broken(
 
 
 @shared
-def _broken_around(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index) -> Index:
+def _count_broken_around(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index
+) -> Index:
     broken = np.int64(0)
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = np.int64(graph.incident[edge])
@@ -222,9 +224,9 @@ def _score(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Inde
     """How many constraints around a variable are broken at the next value that is left."""
     before = memory.state[variable]
     memory.state[variable] = _next_value(graph, ranks, memory, variable)
-    score = _broken_around(graph, ranks, memory, variable)
+    score = _count_broken_around(graph, ranks, memory, variable)
     memory.state[variable] = before
-    return score - _broken_around(graph, ranks, memory, variable)
+    return score - _count_broken_around(graph, ranks, memory, variable)
 
 
 @shared

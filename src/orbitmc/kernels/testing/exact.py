@@ -220,18 +220,18 @@ def every_end(
     run: Callable[[ChoiceOracle], Any], make: Callable[[list[int]], ChoiceOracle]
 ) -> dict[Any, float]:
     """All that a run can give, with probabilities: it is run once for every sequence of forks."""
-    found: dict[Any, float] = {}
+    chances: dict[Any, float] = {}
     forks: list[list[int]] = [[]]
     while forks:
         forced = forks.pop()
         rng = make(forced)
         end = run(rng)
-        found[end] = found.get(end, 0.0) + rng.probability
+        chances[end] = chances.get(end, 0.0) + rng.probability
         for place in range(len(forced), len(rng.taken)):
             for branch in rng.options[place]:
                 if branch != rng.taken[place]:
                     forks.append([*rng.taken[:place], branch])
-    return found
+    return chances
 
 
 # Exact transition matrices of small graphs.
@@ -297,8 +297,8 @@ def distribution(graph: FactorGraph) -> Floats:
     """The probability of every state."""
     logs = log_weight(graph, np.array(states(graph), dtype=np.uint8).T.copy())
     weights = np.exp(logs - logs.max())
-    found: Floats = weights / weights.sum()
-    return found
+    probabilities: Floats = weights / weights.sum()
+    return probabilities
 
 
 # Which states a kernel reaches from which others, whatever the probability.
@@ -316,10 +316,10 @@ def moves_within(prepared: PreparedGraph, kernel: Kernel, most: int) -> Moves:
     """
     possible = np.flatnonzero(distribution(prepared.graph) > 0)
     search = _Search(prepared, kernel)
-    held = dict.fromkeys(possible.tolist(), search.contents())
+    contents = dict.fromkeys(possible.tolist(), search.contents())
     for _ in range(most):
-        held = search.leave(held)
-        if reached(search.moves)[np.ix_(possible, possible)].all():
+        contents = search.leave(contents)
+        if transitive_closure(search.moves)[np.ix_(possible, possible)].all():
             break
     return search.moves
 
@@ -338,12 +338,12 @@ class _Search:
     def contents(self) -> Contents:
         return [array.copy() for array in self.written]
 
-    def leave(self, held: dict[int, Contents]) -> dict[int, Contents]:
+    def leave(self, contents: dict[int, Contents]) -> dict[int, Contents]:
         """Take one step from each state, in every way; gives where that leads, with memories."""
         following: dict[int, Contents] = {}
 
         def step(values: Bytes, rng: Any) -> None:
-            for array, content in zip(self.written, held[place], strict=True):
+            for array, content in zip(self.written, contents[place], strict=True):
                 array[...] = content
             counts = np.zeros(len(self.kernel.outcomes), dtype=np.int64)
             steps(self.prepared, self.kernel, self.memory, values, counts, rng, 1)
@@ -352,17 +352,17 @@ class _Search:
             if end not in following:
                 following[end] = self.contents()
 
-        for place in held:  # `step` begins there
+        for place in contents:  # `step` begins there
             outcomes(step, self.every[place])
         return following
 
 
-def reached(moves: Moves) -> Moves:
+def transitive_closure(moves: Moves) -> Moves:
     """Whether a number of moves leads from one state to another: `[from, to]`."""
-    found = moves | np.eye(len(moves), dtype=np.bool_)
+    reachable = moves | np.eye(len(moves), dtype=np.bool_)
     for _ in range(max(1, len(moves)).bit_length()):
-        found = found.astype(np.float32) @ found.astype(np.float32) > 0
-    return found
+        reachable = reachable.astype(np.float32) @ reachable.astype(np.float32) > 0
+    return reachable
 
 
 EXACT = 1e-9  # 32-bit limits that a kernel holds are off by 2^-32; a mistake by much more
@@ -412,13 +412,13 @@ def check_kernel(
     chosen = example_models() if models is None else list(models)
     if not chosen:
         raise InputError("a kernel is checked on at least one model")
-    found = [_check(kernel, model) for model in chosen]
-    remark = next((one.remark for one in found if one.remark), "")
+    reports = [_check(kernel, model) for model in chosen]
+    remark = next((report.remark for report in reports if report.remark), "")
     return KernelReport(
         models=len(chosen),
-        stationary=max(one.stationary for one in found),
-        balance=max(one.balance for one in found),
-        lanes=min(one.lanes for one in found),
+        stationary=max(report.stationary for report in reports),
+        balance=max(report.balance for report in reports),
+        lanes=min(report.lanes for report in reports),
         ergodic=not remark,
         remark=remark,
     )
@@ -426,11 +426,11 @@ def check_kernel(
 
 def _check(kernel: Kernel | Callable[[PreparedGraph], Kernel], model: Model) -> KernelReport:
     graph, prepared = model.graph, prepare_unrounded(model.graph)
-    made = kernel if isinstance(kernel, tuple) else kernel(prepared)  # type: ignore[operator]
+    built = kernel if isinstance(kernel, tuple) else kernel(prepared)  # type: ignore[operator]
     before = distribution(graph)
-    name = type(made).__name__
+    name = type(built).__name__
     try:
-        matrix = transition_matrix(graph, one_step(prepared, made))
+        matrix = transition_matrix(graph, one_step(prepared, built))
     except AssertionError as error:
         raise AssertionError(f"{name}: {error}") from None
     rows = np.abs(matrix.sum(axis=1) - 1.0).max()
@@ -439,25 +439,25 @@ def _check(kernel: Kernel | Callable[[PreparedGraph], Kernel], model: Model) -> 
     )
     change = before @ matrix - before
     worst = int(np.abs(change).argmax())
-    state = _named(model, states(graph)[worst])
+    state = _name_values(model, states(graph)[worst])
     assert abs(change[worst]) <= EXACT, (
         f"{name} does not keep the distribution of a model with {graph.variables} variables: the "
         f"state {state} has probability {before[worst]:.6g}, and after one step "
         f"{before[worst] + change[worst]:.6g}"
     )
     flow = before[:, None] * matrix
-    remark = _unreached(prepared, made, model, matrix)
+    remark = _describe_unreached(prepared, built, model, matrix)
     return KernelReport(
         models=1,
         stationary=float(np.abs(change).max()),
         balance=float(np.abs(flow - flow.T).max()),
-        lanes=_checked_lanes(prepared, made, model, matrix),
+        lanes=_check_lanes(prepared, built, model, matrix),
         ergodic=not remark,
         remark=remark,
     )
 
 
-def _checked_lanes(prepared: PreparedGraph, kernel: Kernel, model: Model, matrix: Floats) -> int:
+def _check_lanes(prepared: PreparedGraph, kernel: Kernel, model: Model, matrix: Floats) -> int:
     """Refuse a kernel in which a lane moves otherwise than alone; gives how many were run.
 
     Every possible state is run beside others that are drawn, in another lane each time.
@@ -488,20 +488,22 @@ def _require_same(
         chance = ends.pop(end, 0.0)
         assert abs(chance - alone[place]) <= EXACT, (
             f"{type(kernel).__name__}: where a lane goes depends on other lanes: it goes from "
-            f"{_named(model, every[start])} to {_named(model, end)} with probability "
+            f"{_name_values(model, every[start])} to {_name_values(model, end)} with probability "
             f"{alone[place]:.6g} alone, and with {chance:.6g} beside others"
         )
     assert not ends, f"{type(kernel).__name__}: beside others, a lane goes to {next(iter(ends))}"
 
 
-def _unreached(prepared: PreparedGraph, kernel: Kernel, model: Model, matrix: Floats) -> str:
+def _describe_unreached(
+    prepared: PreparedGraph, kernel: Kernel, model: Model, matrix: Floats
+) -> str:
     """Say which state a kernel does not reach from which other one, if there is any."""
     possible = np.flatnonzero(distribution(prepared.graph) > 0)
     among, most = np.ix_(possible, possible), STEPS * prepared.graph.variables
-    if reached((matrix > 0)[among]).all():
+    if transitive_closure((matrix > 0)[among]).all():
         return ""
     moves = moves_within(prepared, kernel, most)[among]
-    missing = np.argwhere(~reached(moves))
+    missing = np.argwhere(~transitive_closure(moves))
     if not len(missing):
         return ""
     name, every = type(kernel).__name__, [states(prepared.graph)[place] for place in possible]
@@ -509,17 +511,17 @@ def _unreached(prepared: PreparedGraph, kernel: Kernel, model: Model, matrix: Fl
     if len(stuck) == len(possible):
         says = "never changes anything"
     elif len(stuck):
-        says = f"cannot leave the state {_named(model, every[stuck[0]])}"
+        says = f"cannot leave the state {_name_values(model, every[stuck[0]])}"
     else:
-        start, end = missing[0]
-        says = f"does not lead from {_named(model, every[start])} to {_named(model, every[end])}"
+        start, end = (_name_values(model, every[place]) for place in missing[0])
+        says = f"does not lead from {start} to {end}"
     return (
         f"{name} {says}: it is not ergodic on its own, so mix it with a base chain "
         f"(this follows from its first {most} steps)"
     )
 
 
-def _named(model: Model, state: Sequence[int]) -> dict[str, int]:
+def _name_values(model: Model, state: Sequence[int]) -> dict[str, int]:
     return dict(zip(model.names, state, strict=True))
 
 
