@@ -172,3 +172,29 @@ def test_a_search_that_loses_its_way_is_not_interpreted(monkeypatch):
     hard = pigeonholes(7)
     assert np.isinf(find._work(hard, limits[2], None))
     assert find._work(hard, limits[1], None) < 1000
+
+
+def looked_at(monkeypatch, size):
+    """How many variables a search looks at until it knows what to decide next, in all."""
+    builder = Builder([3] * size)
+    table = builder.add_table(np.where(np.eye(3, dtype=bool), -np.inf, 0.0))
+    builder.add_factors(np.stack([np.arange(size - 1), np.arange(1, size)], axis=1), table)
+    graph, find, following, looks = builder.build(), feasibility._find, feasibility._next_place, []
+
+    def listen(order, domains, smallest_first, first):
+        place = following(order, domains, smallest_first, first)
+        looks.append((len(order) if place < 0 else place + 1) - first)
+        return place
+
+    with monkeypatch.context() as patched:
+        patched.setattr(feasibility, "_next_place", listen)
+        patched.setattr(feasibility, "_find", find.py_func)
+        state = feasibility.possible_states(graph, 1, np.random.SeedSequence(size))
+    assert log_weight(graph, state)[0] > -np.inf
+    return sum(looks)
+
+
+def test_a_search_that_undoes_nothing_looks_at_each_variable_about_once(monkeypatch):
+    small, large = looked_at(monkeypatch, 50), looked_at(monkeypatch, 200)
+    assert large < 3 * 200
+    assert large < 6 * small
