@@ -3,8 +3,8 @@
 import pytest
 
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.inference._precompile import MOVES, QUESTIONS, at_most_one, labels, network, spins
 from orbitmc.inference.plan import choose_kernel
+from orbitmc.inference.precompile import MOVES, QUESTIONS, at_most_one, labels, network, spins
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels._alternation import Alternation
 from orbitmc.kernels._clusters import Clusters

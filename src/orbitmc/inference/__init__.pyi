@@ -13,8 +13,6 @@ from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query
 from orbitmc.inference._overview import Overview as Overview
 from orbitmc.inference._overview import overview as overview
-from orbitmc.inference._precompile import QUESTIONS as QUESTIONS
-from orbitmc.inference._precompile import precompile as precompile
 from orbitmc.inference._predict import Predictions as Predictions
 from orbitmc.inference._predict import model_in as model_in
 from orbitmc.inference._predict import predict as predict
@@ -41,6 +39,8 @@ from orbitmc.inference.plan import PlannedKernel as PlannedKernel
 from orbitmc.inference.plan import choose_kernel as choose_kernel
 from orbitmc.inference.plan import plan_elimination as plan_elimination
 from orbitmc.inference.plan import plan_model as plan_model
+from orbitmc.inference.precompile import QUESTIONS as QUESTIONS
+from orbitmc.inference.precompile import compile_question as compile_question
 from orbitmc.inference.program import MarkovLogic as MarkovLogic
 from orbitmc.inference.program import read_logic as read_logic
 from orbitmc.inference.progress import ProgressObserver as ProgressObserver
