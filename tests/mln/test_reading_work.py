@@ -154,9 +154,9 @@ def test_the_count_notices_work_that_grows_with_the_square(monkeypatch):
 
     def slow(self, name):
         number = 1
-        while f"{name}_{number}" in self._taken:
+        while f"{name}_{number}" in self._used_names:
             number += len([number])
-        self._taken.add(f"{name}_{number}")
+        self._used_names.add(f"{name}_{number}")
         return f"{name}_{number}"
 
     monkeypatch.setattr(terms.TermReader, "fresh", slow)

@@ -1,5 +1,7 @@
 from orbitmc._numba.compile_log import LOGGER as LOGGER
 from orbitmc._numba.compile_log import REMARKS as REMARKS
+from orbitmc._numba.compile_log import asked_before as asked_before
+from orbitmc._numba.compile_log import asked_now as asked_now
 from orbitmc._numba.compile_log import require_time as require_time
 from orbitmc._numba.compile_log import time_limit as time_limit
 from orbitmc._numba.compile_log import timed as timed

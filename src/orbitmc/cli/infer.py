@@ -1,16 +1,16 @@
 """`orbitmc infer`: a model and evidence in, marginals with their errors out."""
 
+import math
 import os
 import re
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from orbitmc import formats, inference
+from orbitmc import _numba, formats, inference
 from orbitmc._util import files as records
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import inputs as questions
@@ -21,7 +21,7 @@ from orbitmc.cli.options import QUESTION, argument, option, parse_assignments, p
 from orbitmc.cli.output import deliver, require_output
 from orbitmc.cli.questions import best_world, require_program
 from orbitmc.cli.running import Session
-from orbitmc.cli.session import command_line, print_remark, verb
+from orbitmc.cli.session import CLOCK, command_line, print_remark, verb
 from orbitmc.errors import InputError, LimitError, attribute_to_file
 
 if TYPE_CHECKING:
@@ -119,19 +119,15 @@ def _ask(
     quiet: bool,
 ) -> tuple["Marginals", int]:
     """Ask with progress; gives the answer, and an exit code if its run was not saved."""
-    begun = time.perf_counter()
     from orbitmc.inference.answer import answer
 
-    loading = time.perf_counter() - begun
     query = inference.marginals_query(
         asked.source, asked.evidence, asked.names, settings=settings, command=command_line()
     )
     if writer is not None:
         writer.record.update(asked.record)
-    with Session(quiet, writer) as session:
-        marginals = answer(
-            query, settings, session.watchers, reserve=reserve + loading, checkpoint=writer
-        )
+    with Session(quiet, writer) as session, CLOCK.asking():
+        marginals = answer(query, settings, session.watchers, reserve=reserve, checkpoint=writer)
     return marginals, session.exit_code
 
 
@@ -142,13 +138,13 @@ def _log_z_seconds(settings: "Settings") -> float:
 
 def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "Marginals":
     """An answer with log Z, sampled within the same limits; a warning if it is not believed."""
-    about = answer.about
+    about, limits = answer.about, _limits(settings)
+    if limits.samples is None and limits.standard_error is None:
+        limits = replace(limits, seconds=_log_z_seconds(settings))
+    end = math.inf if settings.seconds is None else inference.latest(settings.seconds) - CLOCK()
     try:
-        limits = _limits(settings)
-        timed = limits.samples is None and limits.standard_error is None
-        if timed:
-            limits = replace(limits, seconds=_log_z_seconds(settings))
-        found = inference.log_z(model, settings=limits)
+        with _numba.time_limit(end):
+            found = inference.log_z(model, settings=limits)
     except LimitError as error:
         said = (*about.warnings, f"log Z is not known: {error}")
         return replace(answer, about=replace(about, warnings=said))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from orbitmc import formats, inference
 from orbitmc._util.settings import setting
 from orbitmc._util.text import MEMORY, Text, read_text
+from orbitmc.cli.session import CLOCK
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.mln import grounding
 
@@ -114,7 +115,8 @@ def read_question(
             f"{_named(logic)} belongs to Markov logic programs (.mln, .pracmln)", source=str(path)
         )
 
-    model = formats.read(path, memory=memory)
+    with CLOCK.apart():
+        model = formats.read(path, memory=memory)
     found = [formats.read_evidence(piece, model, memory=memory) for piece in pieces or ()]
     seen = formats.merge_evidence(found, model)
     names = inference.resolve_query(inference.names_in(query, model), model) if query else None

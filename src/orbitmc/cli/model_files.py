@@ -14,7 +14,7 @@ from orbitmc.cli.inputs import LogicOptions, as_one, is_logic, read_generators, 
 from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, argument, option, parse_assignments
 from orbitmc.cli.output import require_other, require_writable
 from orbitmc.cli.running import Compiling
-from orbitmc.cli.session import print_remark, verb
+from orbitmc.cli.session import CLOCK, print_remark, verb
 from orbitmc.errors import ContradictionError, InputError
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def symmetry(
     """
     logic = LogicOptions(query=as_one(query), **parse_assignments("symmetry", more))
     asked = read_question(model, evidence, memory, logic)
-    with Compiling():
+    with Compiling(), CLOCK.asking():
         found = inference.symmetry_overview(
             asked.model,
             ground=None if asked.program is None else asked.program.ground,

@@ -26,7 +26,7 @@ from orbitmc.cli.options import (
     part_of,
 )
 from orbitmc.cli.running import Session
-from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark, verb
+from orbitmc.cli.session import CLOCK, INTERRUPTED, NOT_CONVERGED, print_remark, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _run_question(
         executor=cluster, **settings,
     )  # fmt: skip
 
-    with Session(quiet) as session:
+    with Session(quiet) as session, CLOCK.asking():
         reply = answer(
             QuestionCommand(
                 asked.source,
@@ -464,7 +464,8 @@ def best_world(
     program = questions.read_program(model, tuple(evidence or ()), settings.memory, logic)
     for remark in () if quiet else program.remarks:
         print_remark(remark)
-    found = inference.best_of_program(program, settings, 1)
+    with CLOCK.asking():
+        found = inference.best_of_program(program, settings, 1)
     state = next(iter(found))
     lines = [
         f"{name} {int(value == 'true')}" if whole else name

@@ -7,6 +7,7 @@ from orbitmc.inference._best import best_of_program as best_of_program
 from orbitmc.inference._draws import draws as draws
 from orbitmc.inference._information import information as information
 from orbitmc.inference._joint import joint as joint
+from orbitmc.inference._log_z import latest as latest
 from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from orbitmc._numba.compile_log import spent_before
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
@@ -275,11 +276,12 @@ class _Clock:
         self.rounds = settings.samples
         self.seconds = settings.seconds or DEFAULT_SECONDS
         self.watch = watch
+        self.before = 0.0 if settings.seconds is None else spent_before() - watch.so_far()
         self.stopped = False
 
     def __call__(self) -> float:
-        """Seconds so far, compiling aside."""
-        return self.watch.so_far()
+        """Seconds since the question was asked, compiling aside."""
+        return self.before + self.watch.so_far()
 
     def has_time_for(self, seconds: float) -> bool:
         """Whether a timed search may spend so much on what makes it better."""

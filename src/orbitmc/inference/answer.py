@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orbitmc import inference, tuning
+from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.text import first_few
 from orbitmc.errors import ContradictionError, InputError, LimitError, OutOfRangeError
@@ -146,7 +146,7 @@ def exact_about(plan: Plan) -> About:
     return About(
         method="exact",
         reason=plan.reason,
-        seconds=time.perf_counter() - plan.begun,
+        seconds=working_time() - plan.begun,
         warnings=plan.remarks,
     )
 

@@ -34,7 +34,7 @@ from orbitmc.mln.symmetry.approximate_classes import (
     classes_by_boolean_rank,
     classes_by_evidence,
     classes_by_messages,
-    clustered_weights,
+    cluster_rule_weights,
     variable_cells,
 )
 from orbitmc.mln.symmetry.classes import Classes, constant_swaps, value_kinds
@@ -283,7 +283,7 @@ def lift_by_similar_evidence(
     ground = program_of(model)
     clusters = CLUSTERS if settings.clusters is None else settings.clusters
     if settings.approximation == "weights":
-        symmetric = graph_of(ground, clustered_weights(ground, clusters))
+        symmetric = graph_of(ground, cluster_rule_weights(ground, clusters))
         most, share = settings.max_moved, settings.min_acceptance
         exchanged = cheap_blocks(model, symmetric, most, share)
         return lift_by_exchange_blocks(prepared, exchanged, alpha=alpha, base=base)

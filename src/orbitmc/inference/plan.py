@@ -6,7 +6,6 @@ What a method needs is loaded when it is considered.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc import inference, tuning
-from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.compile_log import spent_before, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
 from orbitmc._util.arrays import lengths, short_repr
@@ -65,10 +64,10 @@ class Plan:
 
     An `elimination` answers exactly; without one, chains answer. `model` is what is asked about,
     with weights that can be added up; `remarks` say what that took. `prepared` is its graph, if
-    the plan prepared it already. It took so many `seconds`, without compiling. `ruled_out` are
-    methods that cannot answer, or take too long. A `kernel` that was given is used as it is, and
-    a `checkpoint` is continued. `query` names the variables to report, if not all. A timed run
-    leaves `reserve` seconds for what is done after it.
+    the plan prepared it already. So many `seconds` have gone by since the question was asked,
+    without compiling. `ruled_out` are methods that cannot answer, or take too long. A `kernel`
+    that was given is used as it is, and a `checkpoint` is continued. `query` names the variables
+    to report, if not all. A timed run leaves `reserve` seconds for what is done after it.
     """
 
     model: Model
@@ -84,7 +83,7 @@ class Plan:
     query: tuple[str, ...] | None = None
     checkpoint: Checkpoint | None = None
     reserve: float = 0.0
-    begun: float = field(default_factory=time.perf_counter)
+    begun: float = field(default_factory=working_time)
 
     def record(self) -> dict[str, Any]:
         """What a checkpoint needs to say, so that the same kernel can be built again."""
@@ -110,7 +109,18 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
-    return Plan(model, settings, reason, kernel=kernel, remarks=model.doubts)
+    spent = _spent(settings)
+    return Plan(model, settings, reason, kernel=kernel, remarks=model.doubts, seconds=spent)
+
+
+def _spent(settings: Settings) -> float:
+    """How much of the time that was asked for is over; none if nobody asked for any."""
+    return 0.0 if settings.seconds is None else spent_before()
+
+
+def asked_at(settings: Settings) -> float:
+    """When the question was asked, on the clock that stands still while code compiles."""
+    return working_time() - _spent(settings)
 
 
 def plan_model(
@@ -126,7 +136,7 @@ def plan_model(
     gives the graph that an exact answer eliminates, if it needs more than the model has. What is
     known to be `too_wide` for elimination, in words, is sampled.
     """
-    begun = time.perf_counter()
+    begun, before = asked_at(settings), _spent(settings)
     settings.require_use()
     settings.schedule()  # refuses two ends
     if settings.approximation is not None:
@@ -144,9 +154,8 @@ def plan_model(
     except ContradictionError as error:
         raise explain_contradiction(model, error) from None
     chosen = with_block_work(plan.settings)
-    return replace(
-        plan, settings=chosen, remarks=firm.remarks, seconds=planning.seconds, begun=begun
-    )
+    spent = before + planning.seconds
+    return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
 
 
 def with_block_work(settings: Settings) -> Settings:
@@ -177,7 +186,7 @@ def _plan_exact_or_sampling(
 def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """A plan of elimination and its price, or None and why it is not affordable."""
     within = math.inf if settings.method == "exact" else most_seconds(settings)
-    begun = working_time()
+    begun = working_time() - spent_before()
     try:
         plan = predict(
             graph, memory=settings.memory, seconds=order_search_seconds(settings), within=within

@@ -29,7 +29,7 @@ from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground, Watch, Worl
 from orbitmc.mln.grounding.queries import (
     Pattern,
     QueryAtoms,
-    named_predicates,
+    predicates_by_name,
     query_atoms,
     query_lines,
     read_conjunctions,
@@ -234,7 +234,7 @@ def ground_program(
     """Ground a program for a query."""
     patterns = read_query(query, program) if query is not None else ()
     asked = None if query is None else frozenset(pattern.predicate for pattern in patterns)
-    world = World(asked, named_predicates(opened, program), named_predicates(closed, program))
+    world = World(asked, predicates_by_name(opened, program), predicates_by_name(closed, program))
     remarks = [*program.warnings, *known.warnings, *closed_by_few(program, known, world)]
     remarks += asked_though_closed(world)
     declared = program.predicates.keys()

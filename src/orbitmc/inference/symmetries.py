@@ -6,7 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orbitmc._numba.compile_log import require_time, time_limit, timed, working_time
+from orbitmc._numba.compile_log import (
+    require_time,
+    spent_before,
+    time_limit,
+    timed,
+    working_time,
+)
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc._util.loading import HtmlRepr
@@ -33,7 +39,7 @@ from orbitmc.kernels.renaming import renaming
 from orbitmc.mln.data.database import Ints, Universe
 from orbitmc.mln.grounding.ground_model import graph_of
 from orbitmc.mln.grounding.grounding import Ground
-from orbitmc.mln.symmetry.approximate_classes import clustered_weights
+from orbitmc.mln.symmetry.approximate_classes import cluster_rule_weights
 from orbitmc.mln.symmetry.classes import constant_swaps
 from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.symmetry._automorphisms import SymmetryReport, automorphisms, orbit_cells
@@ -94,7 +100,7 @@ class RelationalApproximation:
 
 def rule_weight_orbits(ground: Ground, seconds: float) -> Ints:
     """Cells of atoms that are alike once the weights of rules are put into clusters."""
-    symmetric = graph_of(ground, clustered_weights(ground, CLUSTERS))
+    symmetric = graph_of(ground, cluster_rule_weights(ground, CLUSTERS))
     return orbit_cells(automorphisms(symmetric, seconds=seconds).group)
 
 
@@ -261,7 +267,7 @@ def symmetry_overview(
     """
     if not seconds > 0:
         raise InputError(f"seconds must be above 0, not {seconds}")
-    begun = working_time()
+    begun = working_time() - spent_before()
     trying = bool(approximate and model.graph.variables)
     if generators:
         tried = _approximations(model, ground, seconds) if trying else ((), ())

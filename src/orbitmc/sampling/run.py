@@ -50,6 +50,8 @@ class Run:
     pack took to start, `answering` what an answer takes for each pack, `after` what is to be done
     after it: a timed run keeps time for them.
 
+    A run that `may_thin` was not told how far apart its samples are.
+
     `heaviest` is the heaviest state that a search for modes has found; a run that comes from a
     file searches again, unless it `skips_modes`. `part_of` has the connected component of each
     variable; `kind` says what is tallied. `notes` are taken of every sample, if any.
@@ -80,6 +82,7 @@ class Run:
     answering: float = 0.0
     after: float = 0.0
     skips_modes: bool = False
+    may_thin: bool = False
     interrupted: bool = False
     heaviest: Bytes | None = None
     notes: Observer | None = None

@@ -41,6 +41,7 @@ from orbitmc.sampling.warmup import (
     add_packs,
     annealing_steps,
     shorten_annealing,
+    shorten_spacing,
     thin_for_blocks,
     warm_up,
 )
@@ -106,6 +107,7 @@ def sample(
             notes=notes,
             controlled=controlled and notes is None and kind is RaoBlackwellTally,
             room=room,
+            may_thin=schedule.spacing is None,
             skips_modes=seconds is not None
             and search_seconds(graph, lanes) > SEARCH_SHARE * seconds,
         )
@@ -179,6 +181,7 @@ def _round(run: Run, workers: Threads | Remote, clock: Clock) -> None:
     if not steps:
         if not run.recorded:
             require_values(run)
+            shorten_spacing(run, clock)
         _choose_estimator_when_warm(run, clock)
         clock.begun += workers.begin(run)
     samples = 0 if steps else min(_samples_now(run, clock), workers.most_samples(run))

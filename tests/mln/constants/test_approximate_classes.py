@@ -15,7 +15,7 @@ from orbitmc.mln.symmetry.approximate_classes import (
     classes_by_boolean_rank,
     classes_by_evidence,
     classes_by_messages,
-    clustered_weights,
+    cluster_rule_weights,
 )
 from orbitmc.mln.symmetry.renamings import renamings
 from orbitmc.models._friends import friends
@@ -83,7 +83,7 @@ def test_more_rounds_of_messages_tell_more_pages_apart_until_all_that_differ_are
     assert counts[4] == 6
 
 
-def test_messages_about_clustered_weights_ignore_small_differences():
+def test_messages_about_cluster_rule_weights_ignore_small_differences():
     program = parse(LINKS)
     doubts = Facts(
         (tuple("ABCDEF"),),
@@ -114,7 +114,7 @@ def test_weights_of_copies_are_clustered_rule_by_rule():
     text = "kind = {A, B, C, D}\nOn(kind)\nOff(kind)\n0.5 On(+k)\n0.7 Off(+k)\nOn(A) v Off(A).\n"
     found = ground(parse(text), Database({}))
     weights = np.array([0.1, 0.2, 0.9, 1.0, -3.0, -3.2, 5.0, 5.0, np.inf])
-    rough = clustered_weights(replace(found, weights=weights), 2)
+    rough = cluster_rule_weights(replace(found, weights=weights), 2)
     assert np.allclose(rough, [0.15, 0.15, 0.95, 0.95, -3.1, -3.1, 5.0, 5.0, np.inf])
 
 
@@ -122,11 +122,11 @@ def test_equal_weights_make_constants_interchangeable():
     found = ground(parse("kind = {A, B, C, D}\nOn(kind)\n0.5 On(+k)\n"), Database({}))
     found = replace(found, weights=np.array([0.1, 0.2, 0.9, 1.0]))
     assert renamings(found).order == 1
-    assert renamings(replace(found, weights=clustered_weights(found, 2))).order == 4
+    assert renamings(replace(found, weights=cluster_rule_weights(found, 2))).order == 4
 
 
 def test_rules_that_differ_in_their_constants_only_are_copies():
     text = "kind = {A, B, C}\nOn(kind)\n0.1 On(A)\n0.3 On(B)\n2.0 On(C)\n-1.0 !On(C)\n"
     found = ground(parse(text), Database({}))
-    assert np.allclose(clustered_weights(found, 2), [0.2, 0.2, 2.0, -1.0])
+    assert np.allclose(cluster_rule_weights(found, 2), [0.2, 0.2, 2.0, -1.0])
     assert clusters_of_numbers(found.weights[:3], 2).tolist() == [0, 0, 1]

@@ -105,7 +105,7 @@ def test_the_spread_along_a_direction_is_the_variance_of_the_sum():
     (world,) = worlds_of(*CASES["given friends"])
     states = Enumerated(world.ground).sample(WEIGHTS, sweeps=0)
     for number in range(5):
-        assert states.spread(np.eye(5)[number]) == pytest.approx(states.variance[number])
+        assert states.variance_along(np.eye(5)[number]) == pytest.approx(states.variance[number])
 
 
 @pytest.mark.parametrize("name", ["newton", "adam"])

@@ -149,7 +149,7 @@ def test_em_that_credits_the_data_with_wrong_atoms_goes_down():
     """The negative of the test above: expectations must come from the present weights."""
     objective = likelihood_of(worlds_of(HIDDEN["a hidden predicate"]))
     *_, best = maximise(objective, first_step(objective, random_start(objective.prior, 0)))
-    wrong = objective.completed(best.weights + 5.0 * objective.prior.learned)
+    wrong = objective.complete(best.weights + 5.0 * objective.prior.learned)
     *_, worse = maximise(wrong, first_step(wrong, best.weights))
     assert objective.value_and_slope(worse.weights)[0] < best.objective - 1e-3
 

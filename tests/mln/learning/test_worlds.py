@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.mln.language.parser import parse
-from orbitmc.mln.learning.worlds import explained_predicates
+from orbitmc.mln.learning.worlds import predicates_to_explain
 from tests.mln.learning.programs import FIRST_PAGES, PAGES, SECOND_PAGES, worlds_of
 
 
@@ -29,7 +29,7 @@ def test_weights_have_the_same_numbers_in_all_worlds():
 
 def test_given_predicates_are_not_explained():
     program = parse("P(t)\nQ(t)\nR(t)\nt f(t)\nP(x) v Q(f(x))\n", learning=True)
-    assert explained_predicates(program) == {"P", "Q"}
+    assert predicates_to_explain(program) == {"P", "Q"}
 
 
 @pytest.mark.parametrize(

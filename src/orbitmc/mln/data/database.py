@@ -92,7 +92,7 @@ def merge_databases(databases: Sequence[Database]) -> Database:
     facts = {}
     for name in dict.fromkeys(name for database in databases for name in database.facts):
         parts = [database.facts[name] for database in databases if name in database.facts]
-        facts[name], changed = _merged_facts(parts)
+        facts[name], changed = _merge_facts(parts)
         if changed:
             warnings.append(
                 f"{changed} {'atom' if changed == 1 else 'atoms'} of {name} with different values "
@@ -102,11 +102,11 @@ def merge_databases(databases: Sequence[Database]) -> Database:
     for database in databases:
         for kind, names in database.constants.items():
             constants.setdefault(kind, {}).update(dict.fromkeys(names))
-    every = {kind: tuple(own) for kind, own in constants.items()}
+    every = {kind: tuple(listed) for kind, listed in constants.items()}
     return Database(facts, every, tuple(warnings))
 
 
-def _merged_facts(parts: Sequence[Facts]) -> tuple[Facts, int]:
+def _merge_facts(parts: Sequence[Facts]) -> tuple[Facts, int]:
     if len(parts) == 1:
         return parts[0], 0
     table, changed = FactTable(len(parts[0].columns)), 0
@@ -159,36 +159,40 @@ class Universe:
 
 def universe(program: Program, databases: Iterable[Database]) -> Universe:
     """Number the constants of a program and of what is known; a type without any is an error."""
-    found = _gathered(program, databases)
-    _require_constants(program, found)
-    return Universe({kind: tuple(names) for kind, names in found.items()})
+    constants = _gather_constants(program, databases)
+    _require_constants(program, constants)
+    return Universe({kind: tuple(names) for kind, names in constants.items()})
 
 
 def empty_types(program: Program, databases: Iterable[Database]) -> frozenset[str]:
     """Types of which no constant is known."""
-    return frozenset(kind for kind, own in _gathered(program, databases).items() if not own)
+    return frozenset(
+        kind for kind, names in _gather_constants(program, databases).items() if not names
+    )
 
 
-def _gathered(program: Program, databases: Iterable[Database]) -> dict[str, dict[str, None]]:
-    found: dict[str, dict[str, None]] = {kind: {} for kind in program.constants}
+def _gather_constants(
+    program: Program, databases: Iterable[Database]
+) -> dict[str, dict[str, None]]:
+    constants: dict[str, dict[str, None]] = {kind: {} for kind in program.constants}
     for predicate in program.predicates.values():
         for kind in predicate.types:
-            found.setdefault(kind, {})
+            constants.setdefault(kind, {})
     for kind, names in program.constants.items():
-        found[kind].update(dict.fromkeys(names))
+        constants[kind].update(dict.fromkeys(names))
     for database in databases:
         for kind, names in database.constants.items():
-            found.setdefault(kind, {}).update(dict.fromkeys(names))
+            constants.setdefault(kind, {}).update(dict.fromkeys(names))
         for name, facts in database.facts.items():
             for kind, column in zip(program.predicates[name].types, facts.columns, strict=True):
-                found[kind].update(dict.fromkeys(column))
-    return found
+                constants[kind].update(dict.fromkeys(column))
+    return constants
 
 
-def _require_constants(program: Program, found: Mapping[str, Mapping[str, None]]) -> None:
+def _require_constants(program: Program, constants: Mapping[str, Mapping[str, None]]) -> None:
     for predicate in program.predicates.values():
         for kind in predicate.types:
-            if not found[kind]:
+            if not constants[kind]:
                 raise predicate.place.error(
                     f"type {quote(kind)} has no constant: name some, as in `{kind} = {{A, B}}`, "
                     "or give a database that does"

@@ -66,31 +66,31 @@ def _complaint(line: Statement, offset: int) -> InputError:
     return line.error(offset, f"expected a ground atom such as P(A), found {quote(piece[0])}")
 
 
-def _atom(line: Statement, found: re.Match[str], program: Program) -> ParsedFact:
-    name = found["name"]
+def _atom(line: Statement, match: re.Match[str], program: Program) -> ParsedFact:
+    name = match["name"]
     if name in program.functions:
-        raise line.error(found.start("name"), f"{name} is a function: write Value = {name}(...)")
+        raise line.error(match.start("name"), f"{name} is a function: write Value = {name}(...)")
     if name not in program.predicates:
         near = suggestion(name, program.predicates)
-        raise line.error(found.start("name"), f"the predicate {quote(name)} is not declared{near}")
-    if found["arguments"] is None and line.text[found.end() :].startswith("("):
-        raise line.error(found.end(), "expected constants between commas, and ')' after them")
-    arguments = _arguments(line, found, len(program.predicates[name].types), program)
-    truth, log_odds = _value(line, found)
+        raise line.error(match.start("name"), f"the predicate {quote(name)} is not declared{near}")
+    if match["arguments"] is None and line.text[match.end() :].startswith("("):
+        raise line.error(match.end(), "expected constants between commas, and ')' after them")
+    arguments = _arguments(line, match, len(program.predicates[name].types), program)
+    truth, log_odds = _value(line, match)
     return ParsedFact(name, arguments, truth, log_odds)
 
 
-def _value(line: Statement, found: re.Match[str]) -> tuple[int, float]:
-    sign = found["sign"]
-    if found["probability"] is None:
+def _value(line: Statement, match: re.Match[str]) -> tuple[int, float]:
+    sign = match["sign"]
+    if match["probability"] is None:
         return SIGNS[sign], 0.0
-    probability = float(found["probability"])
+    probability = float(match["probability"])
     if not 0 <= probability <= 1:
         raise line.error(
-            found.start("probability"), f"expected a probability, found {found['probability']}"
+            match.start("probability"), f"expected a probability, found {match['probability']}"
         )
     if sign == "?":
-        raise line.error(found.start("sign"), "an atom with a probability cannot have ?")
+        raise line.error(match.start("sign"), "an atom with a probability cannot have ?")
     return soft_value(probability, sign == "!")
 
 
@@ -106,25 +106,25 @@ def soft_value(probability: float, negated: bool) -> tuple[int, float]:
     return UNKNOWN, -log_odds if negated else log_odds
 
 
-def _function_value(line: Statement, found: re.Match[str], program: Program) -> ParsedFact:
-    name = found["name"]
+def _function_value(line: Statement, match: re.Match[str], program: Program) -> ParsedFact:
+    name = match["name"]
     if name not in program.functions:
         near = suggestion(name, program.functions)
-        raise line.error(found.start("name"), f"the function {quote(name)} is not declared{near}")
+        raise line.error(match.start("name"), f"the function {quote(name)} is not declared{near}")
     predicate = program.functions[name]
     arity = len(program.predicates[predicate].types) - 1
-    value = _constant(line, found["value"], found.start("value"), program)
-    return ParsedFact(predicate, (value, *_arguments(line, found, arity, program)), TRUE)
+    value = _constant(line, match["value"], match.start("value"), program)
+    return ParsedFact(predicate, (value, *_arguments(line, match, arity, program)), TRUE)
 
 
 def _arguments(
-    line: Statement, found: re.Match[str], arity: int, program: Program
+    line: Statement, match: re.Match[str], arity: int, program: Program
 ) -> tuple[str, ...]:
-    start, end = found.span("arguments") if found["arguments"] else (0, 0)
+    start, end = match.span("arguments") if match["arguments"] else (0, 0)
     words = list(TERMS.finditer(line.text, start, end))
     if len(words) != arity:
         wanted = f"{arity} argument{'s' if arity != 1 else ''}"
-        raise line.error(found.start("name"), f"{found['name']} takes {wanted}, found {len(words)}")
+        raise line.error(match.start("name"), f"{match['name']} takes {wanted}, found {len(words)}")
     return tuple(_constant(line, word[0], word.start(), program) for word in words)
 
 
@@ -178,7 +178,7 @@ def parse_databases(
 ) -> tuple[Database, ...]:
     """Read independent databases that lines of --- separate."""
     content = _content(text, source, memory).content
-    gaps = [found.span() for found in SEPARATOR.finditer(content)]
+    gaps = [match.span() for match in SEPARATOR.finditer(content)]
     starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(content)]
     parts = [
         "\n" * content.count("\n", 0, start) + content[start:end]
@@ -213,7 +213,7 @@ class _Reading:
         for name, table in self.tables.items():
             self._check(name, table)
         if self.errors:
-            ordered = sorted(self.errors, key=lambda one: (one.line, one.column))
+            ordered = sorted(self.errors, key=lambda error: (error.line, error.column))
             raise ManyInputError(ordered, unread=self._hopeless)
         more = len(self.warnings) - MOST_WARNINGS
         hidden = (
@@ -245,11 +245,11 @@ class _Reading:
                     continue
                 if probability:
                     value = soft_value(float(probability), sign == "!")
-                    self._put(name, arguments, *value, number)
+                    self._store(name, arguments, *value, number)
                     continue
                 truth = FALSE if sign else TRUE
                 if known.setdefault(arguments, truth) != truth:
-                    self._put(name, arguments, truth, 0.0, number)
+                    self._store(name, arguments, truth, 0.0, number)
             elif odd and not odd.isspace():
                 self._odd(number, odd)
                 if self._hopeless:
@@ -284,9 +284,9 @@ class _Reading:
                 del self.tables[known.predicate].truth[before]
                 self.values[known.predicate, known.arguments[1:]] = key
                 self._warn(number, f"another value of {known.predicate[:-1]} was given before")
-        self._put(known.predicate, key, known.truth, known.log_odds, number)
+        self._store(known.predicate, key, known.truth, known.log_odds, number)
 
-    def _put(self, name: str, key: Key, truth: int, log_odds: float, number: int) -> None:
+    def _store(self, name: str, key: Key, truth: int, log_odds: float, number: int) -> None:
         if self.tables[name].put(key, truth, log_odds):
             words = key if isinstance(key, str) else ",".join(key)
             self._warn(number, f"{name}({words}) had another value before; this one counts")
@@ -312,11 +312,11 @@ class _Reading:
         words = set(flat_words(plain)) - {""}
         complaints = {word: explain_bad_constant(word, self.program.dialect) for word in words}
         if wrong or any(complaints.values()):
-            self.errors.extend(islice(self._located(name, table.arity, complaints), MOST_ERRORS))
+            self.errors.extend(islice(self._errors_of(name, table.arity, complaints), MOST_ERRORS))
 
-    def _located(self, name: str, arity: int, complaints: dict[str, str]) -> Iterator[InputError]:
-        for number, (_, _, found, arguments, _) in enumerate(self.lines):
-            if found != name:
+    def _errors_of(self, name: str, arity: int, complaints: dict[str, str]) -> Iterator[InputError]:
+        for number, (_, _, predicate, arguments, _) in enumerate(self.lines):
+            if predicate != name:
                 continue
             line = self._statement(number, self._whole(number))
             words = [word.strip() for word in arguments.split(",")]

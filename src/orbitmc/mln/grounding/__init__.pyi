@@ -18,7 +18,7 @@ from orbitmc.mln.grounding.grounding import World as World
 from orbitmc.mln.grounding.grounding import ground as ground
 from orbitmc.mln.grounding.queries import Pattern as Pattern
 from orbitmc.mln.grounding.queries import QueryAtoms as QueryAtoms
-from orbitmc.mln.grounding.queries import named_predicates as named_predicates
+from orbitmc.mln.grounding.queries import predicates_by_name as predicates_by_name
 from orbitmc.mln.grounding.queries import query_atoms as query_atoms
 from orbitmc.mln.grounding.queries import query_lines as query_lines
 from orbitmc.mln.grounding.queries import read_conjunctions as read_conjunctions
@@ -29,7 +29,7 @@ from orbitmc.mln.grounding.remarks import contradicting_rules as contradicting_r
 from orbitmc.mln.grounding.remarks import describe_weight_semantics as describe_weight_semantics
 from orbitmc.mln.grounding.remarks import in_words as in_words
 from orbitmc.mln.grounding.rewriting import meanings_differ as meanings_differ
-from orbitmc.mln.grounding.rewriting import quantified_types as quantified_types
 from orbitmc.mln.grounding.rewriting import remove_degrees as remove_degrees
 from orbitmc.mln.grounding.rewriting import remove_empty_types as remove_empty_types
 from orbitmc.mln.grounding.rewriting import split_into_clauses as split_into_clauses
+from orbitmc.mln.grounding.rewriting import types_to_expand as types_to_expand

@@ -68,17 +68,17 @@ class Atoms:
 
     def status(self, codes: Ints) -> NDArray[np.int8]:
         """FALSE, TRUE or UNKNOWN for every code."""
-        found = np.full(len(codes), self.default, dtype=np.int8)
+        status = np.full(len(codes), self.default, dtype=np.int8)
         if len(self.known):
             place = np.searchsorted(self.known, codes)
             place[place == len(self.known)] = 0
             hit = self.known[place] == codes
-            found[hit] = self.truth[place[hit]]
+            status[hit] = self.truth[place[hit]]
         if self.in_blocks:
             decided = self.fixed[codes // self.width]
-            found[decided >= 0] = FALSE
-            found[decided == codes] = TRUE
-        return found
+            status[decided >= 0] = FALSE
+            status[decided == codes] = TRUE
+        return status
 
     def literals(self, codes: Ints) -> tuple[Ints, Ints]:
         """Variable and value that make each of these unknown atoms true."""
@@ -137,12 +137,12 @@ class Atoms:
             return np.flatnonzero(self.fixed < 0) * self.width
         return self.unknown()
 
-    def excluded(self) -> dict[int, list[int]]:
+    def excluded_values(self) -> dict[int, list[int]]:
         """For each block that evidence narrows, the values that it rules out, ascending."""
-        found: dict[int, list[int]] = {}
+        values: dict[int, list[int]] = {}
         for code in self._false.tolist() if self.in_blocks else ():
-            found.setdefault(code // self.width, []).append(code % self.width)
-        return found
+            values.setdefault(code // self.width, []).append(code % self.width)
+        return values
 
     def cardinality(self) -> Ints:
         """How many values each variable of this predicate has."""
@@ -181,10 +181,10 @@ def known_atoms(
     default = FALSE if closed and not in_blocks else UNKNOWN
     fixed = np.zeros(0, np.int64)
     if in_blocks:
-        fixed = _fixed(predicate, codes, truth, size // width, width)
-    found = Atoms(predicate, radix, size, width, codes, truth, default, fixed)
-    soft = (log_odds != 0) & (found.status(codes) == UNKNOWN)
-    return found, codes[soft], log_odds[soft]
+        fixed = _decided_atoms(predicate, codes, truth, size // width, width)
+    atoms = Atoms(predicate, radix, size, width, codes, truth, default, fixed)
+    soft = (log_odds != 0) & (atoms.status(codes) == UNKNOWN)
+    return atoms, codes[soft], log_odds[soft]
 
 
 def fact_codes(predicate: Predicate, radix: Ints, facts: Facts, universe: Universe) -> Ints:
@@ -196,7 +196,7 @@ def fact_codes(predicate: Predicate, radix: Ints, facts: Facts, universe: Univer
     return codes
 
 
-def _fixed(
+def _decided_atoms(
     predicate: Predicate, codes: Ints, truth: NDArray[np.int8], blocks: int, width: int
 ) -> Ints:
     """The true atom of every block that evidence decides."""
@@ -236,18 +236,20 @@ def possibly_equal(parts: Sequence[Atom | Comparison], atoms: Mapping[str, Atoms
                 for term, mark in zip(part.arguments, exclusive, strict=True)
             )
             alike.setdefault(part.predicate, {}).setdefault(named, []).append(place)
-    found: list[Pair] = []
+    pairs_found: list[Pair] = []
     for groups in alike.values():
         shapes: dict[tuple[bool, ...], list[tuple[str | None, ...]]] = {}
         for named, places in groups.items():
-            found += itertools.combinations(places, 2)
+            pairs_found += itertools.combinations(places, 2)
             shapes.setdefault(tuple(name is None for name in named), []).append(named)
         for first, second in itertools.combinations(shapes.values(), 2):
-            for one, other in itertools.product(first, second):
-                if all(None in pair or pair[0] == pair[1] for pair in zip(one, other, strict=True)):
-                    pairs = itertools.product(groups[one], groups[other])
-                    found += [(min(pair), max(pair)) for pair in pairs]
-    return found
+            for left, right in itertools.product(first, second):
+                if all(
+                    None in pair or pair[0] == pair[1] for pair in zip(left, right, strict=True)
+                ):
+                    pairs = itertools.product(groups[left], groups[right])
+                    pairs_found += [(min(pair), max(pair)) for pair in pairs]
+    return pairs_found
 
 
 # How ground atoms, and the variables that they became, are written.
@@ -274,7 +276,7 @@ def constant_text(name: str) -> str:
 def atom_names(atoms: Atoms, codes: Ints, universe: Universe) -> list[str]:
     """The names of atoms."""
     columns = _columns(atoms, codes, universe)
-    return _joined(atoms.predicate.name, columns, len(codes))
+    return _atom_texts(atoms.predicate.name, columns, len(codes))
 
 
 def variable_names(atoms: Atoms, universe: Universe) -> list[str]:
@@ -284,7 +286,7 @@ def variable_names(atoms: Atoms, universe: Universe) -> list[str]:
     for place, exclusive in enumerate(atoms.predicate.exclusive):
         if exclusive:
             columns[place] = ["_"] * len(codes)
-    return _joined(atoms.predicate.name, columns, len(codes))
+    return _atom_texts(atoms.predicate.name, columns, len(codes))
 
 
 def value_names(atoms: Atoms, universe: Universe) -> list[tuple[str, ...]]:
@@ -294,7 +296,7 @@ def value_names(atoms: Atoms, universe: Universe) -> list[tuple[str, ...]]:
     columns = _columns(atoms, np.arange(atoms.width), universe)
     chosen = itertools.compress(columns, atoms.predicate.exclusive)
     words = tuple(",".join(row) for row in zip(*chosen, strict=True))
-    excluded = {block: set(values) for block, values in atoms.excluded().items()}
+    excluded = {block: set(values) for block, values in atoms.excluded_values().items()}
     return [
         tuple(word for value, word in enumerate(words) if value not in excluded[block])
         if block in excluded
@@ -304,15 +306,15 @@ def value_names(atoms: Atoms, universe: Universe) -> list[tuple[str, ...]]:
 
 
 def _columns(atoms: Atoms, codes: Ints, universe: Universe) -> list[list[str]]:
-    found = []
+    columns = []
     numbers = atoms.arguments(codes, universe)
     for kind, column in zip(atoms.predicate.types, numbers, strict=True):
         words = [constant_text(name) for name in universe.constants[kind]]
-        found.append([words[number] for number in column.tolist()])
-    return found
+        columns.append([words[number] for number in column.tolist()])
+    return columns
 
 
-def _joined(name: str, columns: list[list[str]], count: int) -> list[str]:
+def _atom_texts(name: str, columns: list[list[str]], count: int) -> list[str]:
     if not columns:
         return [name] * count
     return [f"{name}({','.join(row)})" for row in zip(*columns, strict=True)]

@@ -52,8 +52,8 @@ class Tables:
         """The name of the table of a predicate's possible atoms."""
         if predicate not in self._registered:
             name = f"atoms_{len(self._registered)}"
-            own = self.atoms[predicate]
-            columns = own.arguments(own.possible(), self.universe)
+            atoms = self.atoms[predicate]
+            columns = atoms.arguments(atoms.possible(), self.universe)
             named = {f"a{place}": column for place, column in enumerate(columns)}
             self.connection.register(name, named)
             self._registered[predicate] = name
@@ -94,10 +94,10 @@ class Bindings:
     def _look(self) -> None:
         """Fetch the join if it is small, else count its rows."""
         if self.joined:
-            found = self._fetched(f"{self.query} LIMIT {MOST_UNCOUNTED + 1}")
-            self.rows = len(found[self.joined[0]])
+            columns = self._fetch(f"{self.query} LIMIT {MOST_UNCOUNTED + 1}")
+            self.rows = len(columns[self.joined[0]])
             if self.rows <= MOST_UNCOUNTED:
-                self.small = found
+                self.small = columns
                 return
         self.rows = int(self.tables.ask(f"SELECT count(*) AS rows {self.query}")["rows"][0])
 
@@ -107,14 +107,14 @@ class Bindings:
             total = rows * self.copies
             for start in range(0, total, most):
                 stop = min(start + most, total)
-                yield self._crossed(columns, np.arange(start, stop)), stop - start
+                yield self._cross(columns, np.arange(start, stop)), stop - start
 
-    def _crossed(self, columns: Mapping[str, Ints], number: Ints) -> dict[str, Ints]:
+    def _cross(self, columns: Mapping[str, Ints], number: Ints) -> dict[str, Ints]:
         row, rest = np.divmod(number, self.copies)
-        found = {name: columns[name][row] for name in self.joined}
+        crossed = {name: columns[name][row] for name in self.joined}
         for name in reversed(self.free):
-            rest, found[name] = np.divmod(rest, self.sizes[name])
-        return found | {name: column[found[COPY]] for name, column in self.listed.items()}
+            rest, crossed[name] = np.divmod(rest, self.sizes[name])
+        return crossed | {name: column[crossed[COPY]] for name, column in self.listed.items()}
 
     def _joins(self) -> Iterator[tuple[Mapping[str, Ints], int]]:
         """The join's columns, in pieces that fit."""
@@ -128,14 +128,14 @@ class Bindings:
         edges = np.linspace(0, self.sizes[self.joined[0]], pieces + 1).astype(int)
         for low, high in itertools.pairwise(edges):
             first = self.column_of[self.joined[0]]
-            columns = self._fetched(f"{self.query} AND {first} >= {low} AND {first} < {high}")
+            columns = self._fetch(f"{self.query} AND {first} >= {low} AND {first} < {high}")
             yield columns, len(columns[self.joined[0]])
 
-    def _fetched(self, query: str) -> Mapping[str, Ints]:
+    def _fetch(self, query: str) -> Mapping[str, Ints]:
         names = [f"{self.column_of[name]} AS v{n}" for n, name in enumerate(self.joined)]
-        found = self.tables.ask(f"SELECT {', '.join(names)} {query}")
+        columns = self.tables.ask(f"SELECT {', '.join(names)} {query}")
         return {
-            name: np.asarray(found[f"v{n}"], dtype=np.int64) for n, name in enumerate(self.joined)
+            name: np.asarray(columns[f"v{n}"], dtype=np.int64) for n, name in enumerate(self.joined)
         }
 
 
@@ -173,8 +173,8 @@ def _joinable(guard: Guard, tables: Tables) -> bool:
     if not isinstance(part, Atom) or not guard.needed or not part.arguments:
         return False
     plain = all(isinstance(term, Constant | Variable) for term in part.arguments)
-    own = tables.atoms[part.predicate]
-    return plain and own.possible_count() <= WORTH_JOINING * own.size
+    atoms = tables.atoms[part.predicate]
+    return plain and atoms.possible_count() <= WORTH_JOINING * atoms.size
 
 
 # Numbers of the constants that terms stand for, a column of bindings at a time.
@@ -200,8 +200,8 @@ class BoundTerms:
                 return np.full(self.rows, self.universe.numbers[kind].get(name, NO_CONSTANT))
         if term.function == "concat":
             numbers = self.universe.numbers[kind]
-            found = [numbers.get(name, NO_CONSTANT) for name in self.names(term)]
-            return np.array(found, dtype=np.int64)
+            constants = [numbers.get(name, NO_CONSTANT) for name in self.names(term)]
+            return np.array(constants, dtype=np.int64)
         return self._by_integer(self.integers(term), kind)
 
     def integers(self, term: Term) -> Ints:
@@ -214,10 +214,10 @@ class BoundTerms:
         inner = [self.integers(part) for part in term.arguments]
         valid = np.logical_and.reduce([part != NO_NUMBER for part in inner])
         with np.errstate(over="ignore", divide="ignore"):
-            found = FUNCTIONS[term.function](*inner)
+            result = FUNCTIONS[term.function](*inner)
         if term.function in ("dividedBy", "mod"):
             valid &= inner[1] != 0
-        return np.where(valid, found, NO_NUMBER)
+        return np.where(valid, result, NO_NUMBER)
 
     def names(self, term: Term) -> list[str]:
         """The name that a term stands for."""
@@ -252,13 +252,13 @@ class BoundTerms:
 
     def _equal(self, left: Term, right: Term) -> NDArray[np.bool_]:
         match left, right:
-            case Variable(one), Variable(other) if self.types[one] == self.types[other]:
-                return np.asarray(self.bound[one] == self.bound[other])
-            case (Variable(one), Constant(name)) | (Constant(name), Variable(one)):
-                number = self.universe.numbers[self.types[one]].get(name, NO_CONSTANT)
-                return np.asarray(self.bound[one] == number)
+            case Variable(first), Variable(second) if self.types[first] == self.types[second]:
+                return np.asarray(self.bound[first] == self.bound[second])
+            case (Variable(first), Constant(name)) | (Constant(name), Variable(first)):
+                number = self.universe.numbers[self.types[first]].get(name, NO_CONSTANT)
+                return np.asarray(self.bound[first] == number)
         pairs = zip(self.names(left), self.names(right), strict=True)
-        return np.array([one == other for one, other in pairs], dtype=bool)
+        return np.array([first == second for first, second in pairs], dtype=bool)
 
     def _by_integer(self, integers: Ints, kind: str) -> Ints:
         known = self.universe.integers[kind]

@@ -57,10 +57,10 @@ def templates(
             folded |= dict.fromkeys(members)
             folded[min(members)] = _template(members, rules, first_weight, predicates, universe)
     for number, rule in enumerate(rules):
-        own = np.arange(first_weight[number], first_weight[number + 1])
-        found = folded.get(number, Template(rule, (rule,), own))
-        if found is not None:
-            yield found
+        weights = np.arange(first_weight[number], first_weight[number + 1])
+        entry = folded.get(number, Template(rule, (rule,), weights))
+        if entry is not None:
+            yield entry
 
 
 def shape_of(formula: Formula) -> Formula:
@@ -80,7 +80,7 @@ def _template(
     places = [place for place, column in enumerate(columns) if len(set(column)) > 1]
     kinds = [kind for _, kind in _constants(rule.formula, predicates)]
     constants = {
-        _name(place): np.array([universe.numbers[kinds[place]][one] for one in columns[place]])
+        _name(place): np.array([universe.numbers[kinds[place]][name] for name in columns[place]])
         for place in places
     }
     types = {**rule.types, **{_name(place): kinds[place] for place in places}}
@@ -109,14 +109,14 @@ def _abstract(formula: Formula, places: Container[int]) -> Formula:
     """The formula with variables for those of its constants, counted from left to right."""
     count = itertools.count()
 
-    def changed(term: Term) -> Term:
+    def abstract(term: Term) -> Term:
         if isinstance(term, Constant) and (place := next(count)) in places:
             return Variable(_name(place))
         return term
 
     def inside(part: Formula) -> Formula:
         if isinstance(part, Atom):
-            return replace(part, arguments=tuple(map(changed, part.arguments)))
+            return replace(part, arguments=tuple(map(abstract, part.arguments)))
         return with_parts(part, inside)
 
     return inside(formula)

@@ -136,10 +136,10 @@ def literals(formula: Formula) -> Clause | None:
     if signed is not None:
         return [signed], True
     if isinstance(formula, And | Or):
-        found = [_literal(part) for part in formula.parts]
-        if all(one is not None for one in found):
+        pairs = [_literal(part) for part in formula.parts]
+        if all(pair is not None for pair in pairs):
             clause = isinstance(formula, Or)
-            return [(one[0], one[1] == clause) for one in found if one is not None], clause
+            return [(pair[0], pair[1] == clause) for pair in pairs if pair is not None], clause
     return None
 
 
@@ -176,13 +176,13 @@ def clause_features(
 
 def _unknown_literals(columns: Columns, count: int, signs: Bools) -> tuple[Ints, Ints, Ints, Bools]:
     """Variable, value, size and sign of the literals that are unknown, so many in each row."""
-    shown = columns.variable, columns.value, columns.size
+    parts = columns.variable, columns.value, columns.size
     if count == len(signs):
-        return *shown, np.broadcast_to(signs, columns.variable.shape)
+        return *parts, np.broadcast_to(signs, columns.variable.shape)
     unknown = columns.status == UNKNOWN
     variable, value, size, sign = (
         column[unknown].reshape(-1, count)
-        for column in (*shown, np.broadcast_to(signs, unknown.shape))
+        for column in (*parts, np.broadcast_to(signs, unknown.shape))
     )
     return variable, value, size, sign
 
@@ -325,8 +325,8 @@ def evaluate(formula: Formula, truth: Mapping[Part, Bools]) -> Bools:
         case Iff(left, right):
             return np.asarray(evaluate(left, truth) == evaluate(right, truth))
         case Count(_, parts, operator, number):
-            held = np.sum([evaluate(part, truth) for part in parts], axis=0)
-            return np.asarray(COMPARED[operator](held, number))
+            count = np.sum([evaluate(part, truth) for part in parts], axis=0)
+            return np.asarray(COMPARED[operator](count, number))
         case Exist() | Forall():
             raise AssertionError("quantifiers are replaced before")
 

@@ -39,7 +39,7 @@ def model_of(ground: Ground, weights: Floats | None = None) -> GroundModel:
     """
     every, universe = ground.atoms.values(), ground.universe
     names = tuple(name for atoms in every for name in variable_names(atoms, universe))
-    values = tuple(own for atoms in every for own in value_names(atoms, universe))
+    values = tuple(words for atoms in every for words in value_names(atoms, universe))
     return GroundModel(graph_of(ground, weights), names, values, ground=ground)
 
 
@@ -47,7 +47,7 @@ def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:
     """The factor graph that a ground program means."""
     chosen = ground.weights if weights is None else weights
     builder = Builder(ground.cardinality)
-    builder.constant = _paid(ground.decided, chosen)
+    builder.constant = _decided_weight(ground.decided, chosen)
     _add_fields(builder, ground, chosen)
     wide = [part for part in ground.features if isinstance(part, TableFeatures)]
     for shape in sorted({part.truth.shape for part in wide if part.truth.ndim > 1}):
@@ -58,7 +58,7 @@ def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:
     return builder.build()
 
 
-def _paid(decided: Ints, weights: Floats) -> float:
+def _decided_weight(decided: Ints, weights: Floats) -> float:
     """What groundings earn that evidence made true; not a number beyond doubles."""
     earning = np.isfinite(weights) & (decided > 0)
     pairs = zip(decided[earning].tolist(), weights[earning].tolist(), strict=True)
@@ -83,9 +83,9 @@ def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
             for value in range(len(part.truth)):  # one by one: blocks may have many
                 gain = _gains(weights[part.weight[~huge]], part.truth[[value]])[:, 0]
                 np.add.at(fields, start[part.scope[~huge, 0]] + value, gain)
-    own = np.unique(np.searchsorted(start, np.flatnonzero(fields), side="right") - 1)
-    for size in np.unique(ground.cardinality[own]):
-        variables = own[ground.cardinality[own] == size]
+    with_field = np.unique(np.searchsorted(start, np.flatnonzero(fields), side="right") - 1)
+    for size in np.unique(ground.cardinality[with_field]):
+        variables = with_field[ground.cardinality[with_field] == size]
         tables, which = distinct_rows(fields[start[variables][:, None] + np.arange(size)])
         builder.add_factors(variables[:, None], builder.add_tables(tables)[which])
 
@@ -105,16 +105,16 @@ def _add_tables(builder: Builder, parts: list[TableFeatures], weights: Floats) -
     """Features over several variables; those over the same ones become one factor."""
     stacks: dict[tuple[int, ...], list[Stack]] = {}
     for part in parts:
-        for shape, stack in _sorted_scopes(part, weights):
+        for shape, stack in _sort_scopes(part, weights):
             stacks.setdefault(shape, []).append(stack)
-    for _, found in sorted(stacks.items()):
-        scopes, entries, which = zip(*found, strict=True)
+    for _, parts_of_shape in sorted(stacks.items()):
+        scopes, entries, which = zip(*parts_of_shape, strict=True)
         first = np.cumsum([0, *map(len, entries[:-1])])
-        entry_of = [own + start for own, start in zip(which, first, strict=True)]
+        entry_of = [number + start for number, start in zip(which, first, strict=True)]
         _add_merged(builder, *map(np.concatenate, (scopes, entries, entry_of)))
 
 
-def _sorted_scopes(part: TableFeatures, weights: Floats) -> Iterable[tuple[tuple[int, ...], Stack]]:
+def _sort_scopes(part: TableFeatures, weights: Floats) -> Iterable[tuple[tuple[int, ...], Stack]]:
     """Bring the variables of every feature into ascending order, tables along with them."""
     orders = np.argsort(part.scope, axis=1, kind="stable")
     width = orders.shape[1]
@@ -153,8 +153,8 @@ def _sums(group: Ints, entries: Floats, entry_of: Ints) -> tuple[Floats, Ints]:
     sums, which, first = [], np.zeros(len(members), dtype=np.int64), 0
     for size in np.unique(members):
         alike = np.flatnonzero(members == size)
-        own = entry_of[order[(end[alike] - size)[:, None] + np.arange(size)]]
-        distinct, number = distinct_rows(own)
+        rows = entry_of[order[(end[alike] - size)[:, None] + np.arange(size)]]
+        distinct, number = distinct_rows(rows)
         sums.append(entries[distinct].sum(axis=1))
         which[alike] = first + number
         first += len(distinct)

@@ -88,10 +88,10 @@ class RuleGrounder:
         features: list[Features] = []
         copies = math.prod(self.sizes[name] for name in self.rule.per_constant)
         true = np.zeros(copies, dtype=np.int64)
-        seen = np.zeros(copies, dtype=np.int64)
+        undecided = np.zeros(copies, dtype=np.int64)
         for bound, rows in self.bindings.chunks(max(1, CHUNK // max(1, self.width))):
             columns = self._columns(bound, rows)
-            seen += np.bincount(columns.weight, minlength=copies)
+            undecided += np.bincount(columns.weight, minlength=copies)
             for piece in self._features(columns):
                 if not isinstance(piece, patterns.Decided):
                     features.append(piece)
@@ -100,7 +100,7 @@ class RuleGrounder:
                 elif self.is_hard and len(piece.weight):
                     raise self._contradiction(piece.weight)
         if self.pruned_is and not self._has_arithmetic:
-            true += math.prod(self.sizes.values()) // copies - seen
+            true += math.prod(self.sizes.values()) // copies - undecided
         return features, true
 
     def _contradiction(self, copies: Ints) -> ContradictionError:
@@ -137,21 +137,21 @@ class RuleGrounder:
             used = list(dict.fromkeys(parts_of(formula)))
             if clause is not None:
                 used = [part for part, _ in clause[0]]
-            own = columns.of([place[part] for part in used])
-            yield from self._features_of(own, formula, clause, used)
+            part_columns = columns.of([place[part] for part in used])
+            yield from self._features_of(part_columns, formula, clause, used)
 
     def _columns(self, bound: Mapping[str, Ints], rows: int) -> patterns.Columns:
         terms = BoundTerms(self.universe, self.rule.types, bound, rows)
         # Column after column in memory, as they are written and mostly read.
         status = np.full((self.width, rows), FALSE, dtype=np.int8).T
         variable, value, size = (np.zeros((self.width, rows), np.int64).T for _ in range(3))
-        kept = np.ones(rows, dtype=bool)
+        exists_all = np.ones(rows, dtype=bool)
         for column, part in enumerate(self.parts):
             if isinstance(part, Comparison):
                 status[:, column] = np.where(terms.holds(part), TRUE, FALSE)
                 continue
-            own = self.atoms[part.predicate]
-            pairs = zip(part.arguments, own.predicate.types, strict=True)
+            atoms = self.atoms[part.predicate]
+            pairs = zip(part.arguments, atoms.predicate.types, strict=True)
             arguments = [terms.numbers(term, kind) for term, kind in pairs]
             moves = any(_moves(term) for term in part.arguments)
             exists = np.ones(rows, dtype=bool)
@@ -159,20 +159,20 @@ class RuleGrounder:
                 if not isinstance(term, Variable):
                     exists &= numbers != NO_CONSTANT
             if moves:
-                kept &= exists
-            codes = own.codes([np.maximum(number, 0) for number in arguments], rows)
-            found = np.where(exists, own.status(codes), FALSE)
-            status[:, column] = found
-            unknown: Any = found == UNKNOWN
+                exists_all &= exists
+            codes = atoms.codes([np.maximum(number, 0) for number in arguments], rows)
+            truth = np.where(exists, atoms.status(codes), FALSE)
+            status[:, column] = truth
+            unknown: Any = truth == UNKNOWN
             if unknown.all():
                 unknown = slice(None)
-            variable[unknown, column], value[unknown, column] = own.literals(codes[unknown])
+            variable[unknown, column], value[unknown, column] = atoms.literals(codes[unknown])
             size[unknown, column] = self.cardinality[variable[unknown, column]]
         weight = np.zeros(rows, dtype=np.int64)
         for name in self.rule.per_constant:
             weight = weight * self.sizes[name] + bound[name]
         columns = patterns.Columns(status, variable, value, size, weight)
-        return columns if kept.all() else columns.take(kept)
+        return columns if exists_all.all() else columns.take(exists_all)
 
     @cached_property
     def _has_arithmetic(self) -> bool:
@@ -263,7 +263,7 @@ def ground(
     """
     everything = universe(program, [database])
     atoms, soft = _all_atoms(program, database, everything, world or World(), memory)
-    sizes = [own.cardinality() for own in atoms.values()]
+    sizes = [atom_table.cardinality() for atom_table in atoms.values()]
     cardinality = np.concatenate([np.zeros(0, np.int64), *sizes])
     per_constant = [[rule.types[name] for name in rule.per_constant] for rule in program.rules]
     copies = np.array([math.prod(map(everything.size, kinds)) for kinds in per_constant], np.int64)
@@ -278,12 +278,12 @@ def ground(
             spent = _within_limits(grounder, spent, max_groundings, memory)
             if watch is not None:
                 watch(template.rule, grounder.bindings.count)
-            found, true = grounder.ground()
+            parts, true = grounder.ground()
         except OrbitError as error:
-            raise _placed(error, template.rule) from None
-        features += [replace(part, weight=template.weight_of[part.weight]) for part in found]
+            raise _locate_error(error, template.rule) from None
+        features += [replace(part, weight=template.weight_of[part.weight]) for part in parts]
         decided[template.weight_of] += true
-    written = [written_weights(rule, everything) for rule in program.rules]
+    given_weights = [weights_of_copies(rule, everything) for rule in program.rules]
     return Ground(
         program=program,
         universe=everything,
@@ -291,28 +291,28 @@ def ground(
         cardinality=cardinality,
         features=tuple(features),
         soft=soft,
-        weights=np.concatenate([np.zeros(0), *written]),
+        weights=np.concatenate([np.zeros(0), *given_weights]),
         first_weight=first_weight,
         decided=decided,
     )
 
 
-def written_weights(rule: Rule, universe: Universe) -> Floats:
+def weights_of_copies(rule: Rule, universe: Universe) -> Floats:
     """The weights of a rule's copies, as its text gives them or its data; not a number if none."""
     kinds = [rule.types[name] for name in rule.per_constant]
     if not rule.weight_variable:
         weight = np.nan if rule.weight is None else rule.weight
         return np.full(math.prod(map(universe.size, kinds)), weight)
-    found = [number_of(name) for name in universe.constants[kinds[0]]]
+    numbers = [number_of(name) for name in universe.constants[kinds[0]]]
     wrong = [
-        n for n, value in zip(universe.constants[kinds[0]], found, strict=True) if value is None
+        n for n, value in zip(universe.constants[kinds[0]], numbers, strict=True) if value is None
     ]
     if wrong:
         raise rule.place.error(
             f"the weight {rule.weight_variable} is of type {kinds[0]}, which has the constant "
             f"{quote(wrong[0])}, which is no number"
         )
-    return np.array(found, dtype=np.float64)
+    return np.array(numbers, dtype=np.float64)
 
 
 def is_closed(name: str, program: Program, database: Database, world: World) -> bool:
@@ -330,29 +330,29 @@ def is_closed(name: str, program: Program, database: Database, world: World) -> 
 def _all_atoms(
     program: Program, database: Database, everything: Universe, world: World, memory: int
 ) -> tuple[dict[str, Atoms], Soft]:
-    asked = frozenset(program.predicates) if world.query is None else world.query
-    for name in sorted({*asked, *world.opened, *world.closed}):
+    queried = frozenset(program.predicates) if world.query is None else world.query
+    for name in sorted({*queried, *world.opened, *world.closed}):
         if name not in program.predicates:
             near = suggestion(name, program.predicates)
             raise InputError(f"there is no predicate {quote(name)}{near}")
     for name in sorted(world.opened & world.closed):
         raise InputError(f"{name} is to be opened and closed: leave one of them out")
     used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
-    found: dict[str, Atoms] = {}
+    tables: dict[str, Atoms] = {}
     soft: list[tuple[Ints, Ints, Floats]] = []
     first = 0
     for name, predicate in program.predicates.items():
-        idle = name not in used and name not in asked
+        idle = name not in used and name not in queried
         closed = idle or is_closed(name, program, database, world)
         atoms, codes, log_odds = known_atoms(
             predicate, database.facts.get(name), everything, closed=closed
         )
-        found[name] = replace(atoms, first=first)
+        tables[name] = replace(atoms, first=first)
         first += atoms.variables
         _require_room(name, first, memory)
-        soft.append((*found[name].literals(codes), log_odds))
+        soft.append((*tables[name].literals(codes), log_odds))
     nothing = (*np.zeros((2, 0), dtype=np.int64), np.zeros(0))
-    return found, Soft(*(np.concatenate(parts) for parts in zip(nothing, *soft, strict=True)))
+    return tables, Soft(*(np.concatenate(parts) for parts in zip(nothing, *soft, strict=True)))
 
 
 def _require_room(name: str, variables: int, memory: int) -> None:
@@ -384,7 +384,7 @@ def _within_limits(grounder: RuleGrounder, spent: Spent, max_groundings: int, me
     return total
 
 
-def _placed(error: OrbitError, rule: Rule) -> OrbitError:
+def _locate_error(error: OrbitError, rule: Rule) -> OrbitError:
     """The same error, with the place of the rule."""
     if isinstance(error, InputError) and error.source is None:
         return rule.place.error(error.message)

@@ -57,12 +57,12 @@ def read_query(text: str, program: Program) -> tuple[Pattern, ...]:
 
 def read_conjunctions(text: str, program: Program) -> tuple[tuple[Pattern, ...], ...]:
     """Read those parts of a query that join atoms by ^."""
-    found: list[list[Pattern]] = [[]]
+    groups: list[list[Pattern]] = [[]]
     for pattern, ends in _read(text, program):
-        found[-1].append(pattern)
+        groups[-1].append(pattern)
         if ends:
-            found.append([])
-    several = [tuple(one) for one in found if len(one) > 1]
+            groups.append([])
+    several = [tuple(group) for group in groups if len(group) > 1]
     for pattern in itertools.chain(*several):
         if pattern.arguments is None and program.predicates[pattern.predicate].types:
             raise InputError(f"write the arguments of {pattern.predicate} in a conjunction")
@@ -71,7 +71,7 @@ def read_conjunctions(text: str, program: Program) -> tuple[tuple[Pattern, ...],
 
 def _read(text: str, program: Program) -> list[tuple[Pattern, bool]]:
     """Patterns, and whether what they belong to ends with them."""
-    found: list[tuple[Pattern, bool]] = []
+    patterns: list[tuple[Pattern, bool]] = []
     position = 0
     while position < len(text):
         match = PATTERN.match(text, position)
@@ -81,46 +81,46 @@ def _read(text: str, program: Program) -> list[tuple[Pattern, bool]]:
                 f"cannot read the query {quote(text)} from its character {position + 1} on; write "
                 "for example Smokes,Friends(Anna,x)"
             )
-        found.append((_pattern(match[1], match[2], program), after != "^"))
+        patterns.append((_pattern(match[1], match[2], program), after != "^"))
         position = match.end() + 1
-    if not found:
+    if not patterns:
         raise InputError("the query is empty; write for example Smokes,Friends(Anna,x)")
-    if not found[-1][1]:
+    if not patterns[-1][1]:
         raise InputError("the query ends with ^; write for example Smokes(x) ^ Cancer(x)")
-    return found
+    return patterns
 
 
 def query_lines(path: str | Path, *, memory: int = MEMORY) -> list[str]:
     """The atoms and predicates that a file asks about, one in each line."""
     text = without_comments(read_source(path, memory=memory)).content
-    found = [line.strip() for line in text.splitlines() if line.strip()]
-    if not found:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
         raise InputError("it asks about nothing: expected an atom in each line", source=str(path))
-    return found
+    return lines
 
 
-def named_predicates(names: Iterable[str], program: Program) -> frozenset[str]:
+def predicates_by_name(names: Iterable[str], program: Program) -> frozenset[str]:
     """Predicates by name, or by name and number of arguments as in `Friends/2`."""
-    return frozenset(_named(name, program) for name in names)
+    return frozenset(_strip_arity(name, program) for name in names)
 
 
-def _named(name: str, program: Program) -> str:
+def _strip_arity(name: str, program: Program) -> str:
     """Leave out the number of arguments that may follow a name, once it is found right."""
-    found = WITH_ARITY.fullmatch(name)
-    if not found or name in program.predicates or found[1] not in program.predicates:
+    match = WITH_ARITY.fullmatch(name)
+    if not match or name in program.predicates or match[1] not in program.predicates:
         return name
-    arity = len(program.predicates[found[1]].types)
-    if int(found[2]) != arity:
-        raise InputError(f"{name}: {found[1]} takes {_counted(arity)}")
-    return found[1]
+    arity = len(program.predicates[match[1]].types)
+    if int(match[2]) != arity:
+        raise InputError(f"{name}: {match[1]} takes {_count_arguments(arity)}")
+    return match[1]
 
 
-def _counted(arity: int) -> str:
+def _count_arguments(arity: int) -> str:
     return "1 argument" if arity == 1 else f"{arity} arguments"
 
 
 def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
-    name = _named(name, program)
+    name = _strip_arity(name, program)
     if name.startswith("!"):
         raise InputError(f"a query cannot deny, as {name} does; `orbitmc ask` takes any formula")
     if name not in program.predicates:
@@ -138,7 +138,9 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
     words = [WORD.fullmatch(part[1]) for part in PART.finditer(f"{inside},")]
     arity = len(program.predicates[name].types)
     if len(words) != arity or not all(words):
-        raise InputError(f"the query gives {name} {quote(inside)}, but it takes {_counted(arity)}")
+        raise InputError(
+            f"the query gives {name} {quote(inside)}, but it takes {_count_arguments(arity)}"
+        )
     notation = program.notation
     arguments = [
         (unquote(word[1]), True)
@@ -154,13 +156,13 @@ def query_atoms(ground: Ground, patterns: Sequence[Pattern]) -> QueryAtoms:
     """The atoms that fit any of the patterns, each once, in the order of the patterns."""
     names: list[str] = []
     columns: list[tuple[NDArray[np.int8], Ints, Ints]] = []
-    seen: dict[str, list[Ints]] = {}
+    codes_of: dict[str, list[Ints]] = {}
     for pattern in patterns:
         atoms = ground.atoms[pattern.predicate]
         codes = _fitting(ground, pattern)
-        for earlier in seen.setdefault(pattern.predicate, []):
+        for earlier in codes_of.setdefault(pattern.predicate, []):
             codes = np.setdiff1d(codes, earlier)
-        seen[pattern.predicate].append(codes)
+        codes_of[pattern.predicate].append(codes)
         status = atoms.status(codes)
         unknown = status == UNKNOWN
         variable, value = np.full((2, len(codes)), -1, dtype=np.int64)

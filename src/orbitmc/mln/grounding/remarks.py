@@ -75,9 +75,9 @@ def asked_though_closed(world: World) -> Iterable[str]:
 def describe_weight_semantics(meaning: str, place: str, count: int) -> str:
     """What weights count for, where that makes a difference."""
     others = f" and {count - 1} more" if count > 1 else ""
-    said = (
+    sentence = (
         "weights count for whole formulas; in Alchemy they count for clauses"
         if meaning == "formula"
         else "weights are divided among the clauses of a formula, as in Alchemy"
     )
-    return f"{place}{others}: {said}, which differs here"
+    return f"{place}{others}: {sentence}, which differs here"

@@ -54,13 +54,13 @@ class Guard:
 
 def without_quantifiers(formula: Formula, types: Mapping[str, str], universe: Universe) -> Formula:
     """Replace EXIST by a disjunction and FORALL by a conjunction over all constants."""
-    size = _expanded_size(formula, types, universe)
+    size = _expansion_size(formula, types, universe)
     if size > MOST_PARTS:
         raise LimitError(
             f"{_why_so_many(formula)} {size:,.0f} atoms in each grounding, over the limit of "
             f"{MOST_PARTS:,}"
         )
-    return _expanded(formula, types, universe, {})
+    return _expand(formula, types, universe, {})
 
 
 def _why_so_many(formula: Formula) -> str:
@@ -70,20 +70,20 @@ def _why_so_many(formula: Formula) -> str:
     return "replacing the quantifiers of this formula gives"
 
 
-def _expanded_size(formula: Formula, types: Mapping[str, str], universe: Universe) -> float:
+def _expansion_size(formula: Formula, types: Mapping[str, str], universe: Universe) -> float:
     match formula:
         case Exist(variables, body) | Forall(variables, body):
             copies = math.prod(universe.size(types[name]) for name in variables)
-            return copies * _expanded_size(body, types, universe)
+            return copies * _expansion_size(body, types, universe)
         case Count(variables, found, _, _):
             copies = math.prod(universe.size(types[name]) for name in variables)
-            return copies * sum(_expanded_size(part, types, universe) for part in found)
+            return copies * sum(_expansion_size(part, types, universe) for part in found)
         case Atom() | Comparison() | Truth():
             return 1.0
-    return sum(_expanded_size(part, types, universe) for part in parts(formula))
+    return sum(_expansion_size(part, types, universe) for part in parts(formula))
 
 
-def _expanded(
+def _expand(
     formula: Formula, types: Mapping[str, str], universe: Universe, bound: Mapping[str, Constant]
 ) -> Formula:
     match formula:
@@ -96,11 +96,11 @@ def _expanded(
             return Count((), tuple(itertools.chain(*each)), operator, number)
         case Atom():
             return replace(
-                formula, arguments=tuple(_bound(term, bound) for term in formula.arguments)
+                formula, arguments=tuple(_substitute(term, bound) for term in formula.arguments)
             )
         case Comparison(operator, left, right):
-            return Comparison(operator, _bound(left, bound), _bound(right, bound))
-    return with_parts(formula, lambda part: _expanded(part, types, universe, bound))
+            return Comparison(operator, _substitute(left, bound), _substitute(right, bound))
+    return with_parts(formula, lambda part: _expand(part, types, universe, bound))
 
 
 def _instances(
@@ -113,15 +113,15 @@ def _instances(
     constants = [map(Constant, universe.constants[types[name]]) for name in variables]
     for chosen in itertools.product(*constants):
         inner = {**bound, **dict(zip(variables, chosen, strict=True))}
-        yield _expanded(body, types, universe, inner)
+        yield _expand(body, types, universe, inner)
 
 
-def _bound(term: Term, bound: Mapping[str, Constant]) -> Term:
+def _substitute(term: Term, bound: Mapping[str, Constant]) -> Term:
     match term:
         case Variable(name):
             return bound.get(name, term)
         case Arithmetic(function, arguments):
-            return Arithmetic(function, tuple(_bound(part, bound) for part in arguments))
+            return Arithmetic(function, tuple(_substitute(part, bound) for part in arguments))
     return term
 
 
@@ -191,7 +191,7 @@ Clause = tuple[Formula, ...]
 
 def split_into_clauses(program: Program, universe: Universe) -> Program:
     """The program with every soft formula split as Alchemy does."""
-    rules = [clause for rule in program.rules for clause in _split(rule, universe)]
+    rules = [clause for rule in program.rules for clause in _split_rule(rule, universe)]
     return replace(program, rules=tuple(rules))
 
 
@@ -203,21 +203,23 @@ def meanings_differ(rule: Rule) -> bool:
     return _has(formula, Forall) or not _is_simple(formula)
 
 
-def quantified_types(rule: Rule) -> set[str]:
+def types_to_expand(rule: Rule) -> set[str]:
     """Types of the variables whose constants a split writes out."""
     if rule.weight == np.inf:
         return set()
-    return {rule.types[name] for name in _quantified(_dropped(negation_normal(rule.formula)))}
+    return {
+        rule.types[name] for name in _quantified_names(_drop_forall(negation_normal(rule.formula)))
+    }
 
 
-def _quantified(formula: Formula) -> Iterator[str]:
+def _quantified_names(formula: Formula) -> Iterator[str]:
     match formula:
         case Exist(variables, body) | Forall(variables, body):
             yield from variables
-            yield from _quantified(body)
+            yield from _quantified_names(body)
             return
     for part in parts(formula):
-        yield from _quantified(part)
+        yield from _quantified_names(part)
 
 
 def _is_simple(formula: Formula) -> bool:
@@ -234,24 +236,24 @@ def _has(formula: Formula, kind: type) -> bool:
     return isinstance(formula, kind) or any(_has(part, kind) for part in parts(formula))
 
 
-def _split(rule: Rule, universe: Universe) -> Iterator[Rule]:
+def _split_rule(rule: Rule, universe: Universe) -> Iterator[Rule]:
     if rule.weight == np.inf:
         yield rule
         return
-    formula = _dropped(negation_normal(rule.formula))
+    formula = _drop_forall(negation_normal(rule.formula))
     formula = negation_normal(without_quantifiers(formula, rule.types, universe))
-    clauses = [_without_repetitions(clause) for clause in _distributed(formula, rule)]
+    clauses = [_without_repetitions(clause) for clause in _distribute(formula, rule)]
     units = tuple(dict.fromkeys(clause[0] for clause in clauses if len(clause) == 1))
     longer = [clause for clause in clauses if len(clause) > 1]
     count = len(longer) + bool(units)
-    for clause, times in _counted(longer):
-        yield replace(rule, formula=Or(clause), weight=_shared(rule.weight, times, count))
+    for clause, times in _count_repetitions(longer):
+        yield replace(rule, formula=Or(clause), weight=_share_of(rule.weight, times, count))
     if units:
         joined = units[0] if len(units) == 1 else And(units)
-        yield replace(rule, formula=joined, weight=_shared(rule.weight, 1, count))
+        yield replace(rule, formula=joined, weight=_share_of(rule.weight, 1, count))
 
 
-def _shared(weight: float | None, times: int, count: int) -> float | None:
+def _share_of(weight: float | None, times: int, count: int) -> float | None:
     """Some shares of a weight that so many clauses share; a weight to be learned is none yet."""
     return None if weight is None else weight * times / count
 
@@ -261,7 +263,7 @@ def _without_repetitions(clause: Clause) -> Clause:
     return tuple(dict.fromkeys(part for part in clause if part != Truth(False))) or (Truth(False),)
 
 
-def _counted(clauses: Iterable[Clause]) -> Iterable[tuple[Clause, int]]:
+def _count_repetitions(clauses: Iterable[Clause]) -> Iterable[tuple[Clause, int]]:
     """Each clause that is no tautology, and how often it stands there."""
     first: dict[frozenset[Formula], Clause] = {}
     times = Counter[frozenset[Formula]]()
@@ -275,30 +277,30 @@ def _counted(clauses: Iterable[Clause]) -> Iterable[tuple[Clause, int]]:
     return [(clause, times[literals]) for literals, clause in first.items()]
 
 
-def _dropped(formula: Formula) -> Formula:
+def _drop_forall(formula: Formula) -> Formula:
     """Leave FORALL out where its variables can become free."""
     match formula:
         case Forall(_, body):
-            return _dropped(body)
+            return _drop_forall(body)
         case And() | Or():
-            return with_parts(formula, _dropped)
+            return with_parts(formula, _drop_forall)
     return formula
 
 
-def _distributed(formula: Formula, rule: Rule) -> list[Clause]:
+def _distribute(formula: Formula, rule: Rule) -> list[Clause]:
     match formula:
         case And(found):
-            return [clause for part in found for clause in _distributed(part, rule)]
+            return [clause for part in found for clause in _distribute(part, rule)]
         case Or(found):
             products: list[Clause] = [()]
             for part in found:
-                own = _distributed(part, rule)
-                if len(products) * len(own) > MOST_CLAUSES:
+                clauses = _distribute(part, rule)
+                if len(products) * len(clauses) > MOST_CLAUSES:
                     raise LimitError(
                         f"{rule.place}: splitting this formula gives more than {MOST_CLAUSES} "
                         "clauses; the weight meaning `formula` needs no splitting"
                     )
-                products = [left + right for left in products for right in own]
+                products = [left + right for left in products for right in clauses]
             return products
     return [(formula,)]
 
@@ -315,7 +317,7 @@ def conjuncts(formula: Formula) -> list[Formula]:
     """
     match formula:
         case And(parts):
-            return [one for part in parts for one in conjuncts(part)]
+            return [conjunct for part in parts for conjunct in conjuncts(part)]
         case Count():
             return list(_count_clauses(formula)) if _affordable(formula) else [formula]
         case Or(parts):
@@ -381,17 +383,22 @@ def remove_degrees(program: Program, database: Database) -> tuple[Program, Datab
     if not program.fuzzy:
         return program, database
     levels = _Levels(program, database)
-    rules = [one for rule in program.rules for one in levels.rules(rule)]
+    rules = [level for rule in program.rules for level in levels.rules(rule)]
     if len(rules) > MOST_RULES:
         raise LimitError(
             f"degrees of truth make {len(rules):,} formulas of this program, the most is "
             f"{MOST_RULES:,}; give fewer different degrees"
         )
-    ordinary = {n: own for n, own in program.predicates.items() if n not in program.fuzzy}
+    ordinary = {
+        n: predicate for n, predicate in program.predicates.items() if n not in program.fuzzy
+    }
     return (
         replace(
             program,
-            predicates={**ordinary, **{one.predicate.name: one.predicate for one in levels.made}},
+            predicates={
+                **ordinary,
+                **{level.predicate.name: level.predicate for level in levels.predicates},
+            },
             rules=tuple(rules),
             fuzzy=frozenset(),
         ),
@@ -416,11 +423,11 @@ class _Levels:
             name: _degrees(known.facts[name]) if name in known.facts else np.zeros(0)
             for name in program.fuzzy
         }
-        self._made: dict[str, _Reached] = {}
+        self._predicates: dict[str, _Reached] = {}
 
     @property
-    def made(self) -> list[_Reached]:
-        return list(self._made.values())
+    def predicates(self) -> list[_Reached]:
+        return list(self._predicates.values())
 
     def rules(self, rule: Rule) -> Iterator[Rule]:
         """A rule at each level; what must hold must hold to the full degree."""
@@ -459,31 +466,35 @@ class _Levels:
         return with_parts(formula, lambda part: self._at(part, level))
 
     def _name(self, name: str, fuzzy: str, chosen: NDArray[np.bool_]) -> str:
-        if name not in self._made:
-            own = replace(self.program.predicates[fuzzy], name=name, closed=True)
-            columns: tuple[tuple[str, ...], ...] = tuple(() for _ in own.types)
+        if name not in self._predicates:
+            predicate = replace(self.program.predicates[fuzzy], name=name, closed=True)
+            columns: tuple[tuple[str, ...], ...] = tuple(() for _ in predicate.types)
             if chosen.any():
                 rows = np.flatnonzero(chosen).tolist()
                 before = self.known.facts[fuzzy].columns
                 columns = tuple(tuple(column[row] for row in rows) for column in before)
             count = int(chosen.sum())
             facts = Facts(columns, np.full(count, TRUE, np.int8), np.zeros(count))
-            self._made[name] = _Reached(own, facts)
+            self._predicates[name] = _Reached(predicate, facts)
         return name
 
     def database(self) -> Database:
         """What is known without degrees; constants stay known that only had degrees."""
         facts: Mapping[str, Facts] = {
-            name: own for name, own in self.known.facts.items() if name not in self.program.fuzzy
+            name: entries
+            for name, entries in self.known.facts.items()
+            if name not in self.program.fuzzy
         }
-        constants = {kind: dict.fromkeys(own) for kind, own in self.known.constants.items()}
+        constants = {kind: dict.fromkeys(entries) for kind, entries in self.known.constants.items()}
         for name in self.program.fuzzy & self.known.facts.keys():
             kinds = self.program.predicates[name].types
             for kind, column in zip(kinds, self.known.facts[name].columns, strict=True):
                 constants.setdefault(kind, {}).update(dict.fromkeys(column))
-        own = {one.predicate.name: one.facts for one in self.made if len(one.facts.truth)}
+        entries = {
+            level.predicate.name: level.facts for level in self.predicates if len(level.facts.truth)
+        }
         named = {kind: tuple(words) for kind, words in constants.items()}
-        return replace(self.known, facts={**facts, **own}, constants=named)
+        return replace(self.known, facts={**facts, **entries}, constants=named)
 
 
 def _degrees(facts: Facts) -> Floats:
@@ -499,23 +510,31 @@ def _degrees(facts: Facts) -> Floats:
 
 
 def remove_empty_types(
-    program: Program, known: Database, asked: frozenset[str]
+    program: Program, known: Database, queried: frozenset[str]
 ) -> tuple[Program, tuple[str, ...]]:
     """Leave out what has no groundings, and say so; in other dialects types must have constants."""
     empty = empty_types(program, [known]) if program.dialect in SMALL else frozenset[str]()
-    kept = [
+    numbers = [
         number
         for number, rule in enumerate(program.rules)
         if not any(rule.types[name] in empty for name in free_variables(rule.formula))
     ]
-    used = asked | {atom.predicate for n in kept for atom in atoms_of(program.rules[n].formula)}
-    idle = [n for n, own in program.predicates.items() if {*own.types} & empty and n not in used]
+    used = queried | {
+        atom.predicate for n in numbers for atom in atoms_of(program.rules[n].formula)
+    }
+    idle = [
+        n
+        for n, predicate in program.predicates.items()
+        if {*predicate.types} & empty and n not in used
+    ]
     if not idle or len(idle) == len(program.predicates) or program.constraints:
         return program, ()
     remark = (
         f"no constant of type {', '.join(sorted(empty))} is known, so {', '.join(idle)} and "
-        f"{len(program.rules) - len(kept)} formulas have no groundings"
+        f"{len(program.rules) - len(numbers)} formulas have no groundings"
     )
-    predicates = {name: own for name, own in program.predicates.items() if name not in idle}
-    rules = tuple(program.rules[number] for number in kept)
+    predicates = {
+        name: predicate for name, predicate in program.predicates.items() if name not in idle
+    }
+    rules = tuple(program.rules[number] for number in numbers)
     return replace(program, predicates=predicates, rules=rules), (remark,)

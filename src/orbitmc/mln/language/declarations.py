@@ -60,7 +60,7 @@ class Declaration:
             for place, mark in enumerate(self.marks)
         ]
         pairs = [pair for pair in zip(ones, others, strict=True) if pair[0] != pair[1]]
-        same = " ^ ".join(f"({one} = {other})" for one, other in pairs)
+        same = " ^ ".join(f"({left} = {right})" for left, right in pairs)
         text = f"!{self.name}({','.join(ones)}) v !{self.name}({','.join(others)}) v ({same})"
         return Statement(self.statement.source, self.statement.start, text)
 
@@ -71,36 +71,38 @@ class Declaration:
 
 def declaration(statement: Statement, dialect: Dialect) -> Declaration | None:
     """Read a statement as a declaration if it has the looks of one."""
-    found = DECLARATION.fullmatch(statement.text)
-    if not found or {found["name"].lower(), (found["value"] or "").lower()} & KEYWORDS:
+    match = DECLARATION.fullmatch(statement.text)
+    if not match or {match["name"].lower(), (match["value"] or "").lower()} & KEYWORDS:
         return None
-    if found["value"] and not found["arguments"]:
+    if match["value"] and not match["arguments"]:
         return None
-    arguments = [ARGUMENT.fullmatch(piece) for piece in (found["types"] or "").split(",")]
+    arguments = [ARGUMENT.fullmatch(piece) for piece in (match["types"] or "").split(",")]
     matched = [argument for argument in arguments if argument]
     named = [argument["named"] for argument in matched if argument["named"]]
     if dialect != "tuffy" and named:
         where = re.compile(rf"(?<=\s){re.escape(named[0])}(?![\w'-])")
-        begun = where.search(statement.text, found.start("types"))
+        begun = where.search(statement.text, match.start("types"))
         raise statement.error(
             begun.start() if begun else 0,
             f"expected a comma or ')', found {quote(named[0])}; names of arguments are Tuffy's; "
             "see dialect tuffy",
         )
-    remarks = ["+ before a type has no meaning"] if any(one["plus"] for one in matched) else []
-    if dialect != "tuffy" and found["prefix"]:
-        remarks.append(f"{found['prefix']} before a declaration is Tuffy's; see dialect tuffy")
-    if found["prefix"] in ("@", "+") and dialect != "tuffy":
+    remarks = (
+        ["+ before a type has no meaning"] if any(marked["plus"] for marked in matched) else []
+    )
+    if dialect != "tuffy" and match["prefix"]:
+        remarks.append(f"{match['prefix']} before a declaration is Tuffy's; see dialect tuffy")
+    if match["prefix"] in ("@", "+") and dialect != "tuffy":
         return None
     return Declaration(
-        found["name"],
+        match["name"],
         tuple(argument["type"] for argument in matched),
         tuple(argument["mark"] or "" for argument in matched),
-        found["prefix"] or "",
-        found["value"],
+        match["prefix"] or "",
+        match["value"],
         tuple(remarks),
         statement,
-        found.start("name"),
+        match.start("name"),
     )
 
 
@@ -111,10 +113,10 @@ def constants(
 
     `known` constants are there already, which count as ranges are weighed against memory.
     """
-    found = CONSTANTS.match(statement.text)
-    if not found:
+    match = CONSTANTS.match(statement.text)
+    if not match:
         return None
-    pieces = [piece for piece in PIECE.finditer(statement.text, found.end()) if piece[0].strip()]
+    pieces = [piece for piece in PIECE.finditer(statement.text, match.end()) if piece[0].strip()]
     if not pieces or pieces[-1][0] != "}":
         raise statement.error(len(statement.text), "expected '}' at the end of the constants")
     names: dict[str, None] = {}
@@ -135,7 +137,7 @@ def constants(
             names[unquote(word[0])] = None
     if errors:
         raise ManyInputError(errors)
-    return found["type"], tuple(names)
+    return match["type"], tuple(names)
 
 
 @lru_cache(maxsize=2**16)

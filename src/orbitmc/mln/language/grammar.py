@@ -199,28 +199,28 @@ def syntax_error(statement: Statement, offset: int, expected: str) -> InputError
     arrow = ARROW.search(text, max(offset - 2, 0), offset + 3)
     offset = arrow.start() if arrow and arrow.start() <= offset < arrow.end() else offset
     piece = FOUND.match(text, offset)
-    found = quote(piece[0]) if piece else "the end of the formula"
-    message = f"expected {expected}, found {found}"
-    if found == "'|'" and COUNTED.search(text, 0, offset):
+    token = quote(piece[0]) if piece else "the end of the formula"
+    message = f"expected {expected}, found {token}"
+    if token == "'|'" and COUNTED.search(text, 0, offset):
         return statement.error(offset, f"{message}; {COUNTS}")
     return statement.error(offset, message + _hint(offset, piece))
 
 
-def expected_after(inside: str, found: str) -> str:
+def expected_after(inside: str, token: str) -> str:
     """Say what may follow an operand inside of a bracket or outside of all."""
     end = ENDING_WORDS[inside]
-    return end if inside == "call" or found in ("close", "comma") else f"{CONNECTIVE} or {end}"
+    return end if inside == "call" or token in ("close", "comma") else f"{CONNECTIVE} or {end}"
 
 
 def _hint(offset: int, piece: re.Match[str] | None) -> str:
-    found = piece[0] if piece else ""
-    if offset == 0 and found in ("=>", "<=>", "^", "v"):
-        return f"; a formula goes on in the next line only if {found} stands at the end of the line"
-    if found in HINTS:
-        return f"; {HINTS[found]}"
-    if re.fullmatch(r"-?\d+(\.\d+)?", found):
+    token = piece[0] if piece else ""
+    if offset == 0 and token in ("=>", "<=>", "^", "v"):
+        return f"; a formula goes on in the next line only if {token} stands at the end of the line"
+    if token in HINTS:
+        return f"; {HINTS[token]}"
+    if re.fullmatch(r"-?\d+(\.\d+)?", token):
         return "; weights stand before formulas (those of predicates are Forclift's, and not read)"
-    if found == ".":
+    if token == ".":
         return "; only a full stop at the very end makes a formula hard"
     return ""
 
@@ -264,18 +264,18 @@ class _Parser:
         """Read an operand, or what stands before one; say whether it is whole."""
         top = self.pending[-1]
         if top.power > NOT_POWER or top.kind == "call":
-            found = self.words.term.match(self.text, self.at)
+            match = self.words.term.match(self.text, self.at)
         else:
             self._count_part()
             plain = self.words.atom.match(self.text, self.at)
             if plain and plain[1].lower() not in KEYWORDS:
                 return self._plain_atom(plain)
-            found = self.words.operand.match(self.text, self.at)
-        if not found:
+            match = self.words.operand.match(self.text, self.at)
+        if not match:
             raise syntax_error(self.statement, self.at, OPERAND)
-        kind = found.lastgroup or ""
-        self.at = found.end()
-        return self._begin(kind, found.start(kind), found[kind])
+        kind = match.lastgroup or ""
+        self.at = match.end()
+        return self._begin(kind, match.start(kind), match[kind])
 
     def _count_part(self) -> None:
         """Refuse a formula that is too long to be worked with, before all of it is read."""
@@ -286,24 +286,24 @@ class _Parser:
                 "negations and brackets; write several formulas"
             )
 
-    def _plain_atom(self, found: re.Match[str]) -> bool:
+    def _plain_atom(self, match: re.Match[str]) -> bool:
         """Take an atom with nothing but names between its brackets."""
-        self.at = found.end()
-        self.operands.append(self._atom(found))
+        self.at = match.end()
+        self.operands.append(self._atom(match))
         return True
 
-    def _atom(self, found: re.Match[str]) -> Tree:
-        start, after = found.span(1)
+    def _atom(self, match: re.Match[str]) -> Tree:
+        start, after = match.span(1)
         arguments = [
-            Tree("name", one.start(), one[0])
-            for one in self.words.argument.finditer(self.text, after, found.end())
+            Tree("name", argument.start(), argument[0])
+            for argument in self.words.argument.finditer(self.text, after, match.end())
         ]
-        return Tree("application", start, found[1], tuple(arguments))
+        return Tree("application", start, match[1], tuple(arguments))
 
     def _begin(self, kind: str, start: int, word: str) -> bool:
         match kind:
             case "name":
-                return self._named(start, word)
+                return self._read_name(start, word)
             case "open":
                 self._open(word, start)
             case "not":
@@ -320,12 +320,12 @@ class _Parser:
             case "star":
                 self._wait(TIGHTEST, "starred", start)
                 name = self._variable("name")
-                return self._named(name.start, name.word)
+                return self._read_name(name.start, name.word)
             case _:
                 self.operands.append(Tree(kind, start, word))
         return kind in ("plus", "number", "string")
 
-    def _named(self, start: int, word: str) -> bool:
+    def _read_name(self, start: int, word: str) -> bool:
         """Take a name, or begin the arguments that follow it."""
         call = CALL.match(self.text, self.at)
         if call and call[1] is None:
@@ -337,11 +337,11 @@ class _Parser:
         return not call or call[1] is not None
 
     def _variable(self, kind: str) -> Tree:
-        found = self.words.variable.match(self.text, self.at)
-        if not found:
+        match = self.words.variable.match(self.text, self.at)
+        if not match:
             raise syntax_error(self.statement, self.at, "a name")
-        self.at = found.end()
-        return Tree(kind, found.start(1), found[1])
+        self.at = match.end()
+        return Tree(kind, match.start(1), match[1])
 
     def _quantify(self, start: int, word: str) -> None:
         """Begin a quantifier: it reaches as far as it can, or in pracmln over a bracket."""
@@ -377,28 +377,28 @@ class _Parser:
             return False
         self.at = atom.end()
         counted = self._atom(atom)
-        kept = set[str]()
+        staying = set[str]()
         if bar := BAR.match(self.text, self.at):
             self.at = bar.end()
-            kept = {one.word for one in self._variables()}
+            staying = {tree.word for tree in self._variables()}
         self._expect(CLOSE, "')' after what is counted")
-        names = {one.word: one for one in counted.parts if self.notation.is_variable(one.word)}
-        named = tuple(one for word, one in names.items() if word not in kept)
-        self.operands.append(self._compared(start, named, counted))
+        names = {tree.word: tree for tree in counted.parts if self.notation.is_variable(tree.word)}
+        named = tuple(tree for word, tree in names.items() if word not in staying)
+        self.operands.append(self._compare_count(start, named, counted))
         return True
 
-    def _compared(self, start: int, named: tuple[Tree, ...], body: Tree) -> Tree:
+    def _compare_count(self, start: int, named: tuple[Tree, ...], body: Tree) -> Tree:
         """Compare a count with the number that follows."""
-        found = self._expect(COMPARED, "=, <= or >= and a whole number after what is counted")
-        word = f"{found[1].replace('==', '=')} {found[2]}"
+        match = self._expect(COMPARED, "=, <= or >= and a whole number after what is counted")
+        word = f"{match[1].replace('==', '=')} {match[2]}"
         return Tree("count", start, word, (*named, body))
 
     def _expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        found = pattern.match(self.text, self.at)
-        if not found:
+        match = pattern.match(self.text, self.at)
+        if not match:
             raise syntax_error(self.statement, self.at, what)
-        self.at = found.end()
-        return found
+        self.at = match.end()
+        return match
 
     def _open(self, kind: str, start: int, word: str = "", named: tuple[Tree, ...] = ()) -> None:
         first = len(self.operands)
@@ -413,22 +413,22 @@ class _Parser:
 
     def _read_operator(self) -> bool | None:
         """Read what follows an operand: True at the end, False before the next operand."""
-        found = self.words.operator.match(self.text, self.at)
-        kind = found.lastgroup or "" if found else ""
+        match = self.words.operator.match(self.text, self.at)
+        kind = match.lastgroup or "" if match else ""
         inside = self.brackets[-1].kind
         wrong = kind not in IN_CALL if inside == "call" else kind == ("end" if inside else "close")
-        if not found or wrong:
+        if not match or wrong:
             raise syntax_error(self.statement, self.at, expected_after(inside, kind))
-        start, self.at = found.start(kind), found.end()
+        start, self.at = match.start(kind), match.end()
         if kind in ENDS:
-            return self._end(start, found[kind])
+            return self._end(start, match[kind])
         if kind == "step":
-            self._step(start, found[kind])
+            self._step(start, match[kind])
             return None
         if kind == "comma" and inside == "call":
             self._reduce_to(OPEN)
         else:
-            self._join("and" if kind == "comma" else kind, start, found[kind])
+            self._join("and" if kind == "comma" else kind, start, match[kind])
         return False
 
     def _end(self, start: int, word: str) -> bool | None:
@@ -442,9 +442,11 @@ class _Parser:
         self.pending.pop()
         self.brackets.pop()
         if bracket.kind == "call":
-            self._put("group" if "|" in bracket.word else "application", bracket)
+            self._push_tree("group" if "|" in bracket.word else "application", bracket)
         elif bracket.kind == "count":
-            self.operands[-1] = self._compared(bracket.start, bracket.variables, self.operands[-1])
+            self.operands[-1] = self._compare_count(
+                bracket.start, bracket.variables, self.operands[-1]
+            )
         return None
 
     def _step(self, start: int, word: str) -> None:
@@ -454,8 +456,8 @@ class _Parser:
                 self.statement, start, expected_after(self.brackets[-1].kind, "step")
             )
         term = self.operands[-1]
-        one = Tree("number", start, "1")
-        self.operands[-1] = Tree("sum", term.start, word[0], (term, one), start)
+        unit = Tree("number", start, "1")
+        self.operands[-1] = Tree("sum", term.start, word[0], (term, unit), start)
 
     def _join(self, kind: str, start: int, word: str) -> None:
         """Let an operator wait for its right operand, once tighter ones have theirs."""
@@ -492,9 +494,9 @@ class _Parser:
     def _reduce(self) -> None:
         """Put together what waited last with its operands."""
         last = self.pending.pop()
-        self._put(last.kind, last)
+        self._push_tree(last.kind, last)
 
-    def _put(self, kind: str, last: Pending) -> None:
+    def _push_tree(self, kind: str, last: Pending) -> None:
         parts = (*last.variables, *self.operands[last.first :])
         del self.operands[last.first :]
         self.operands.append(Tree(kind, last.start, last.word, parts, last.at))

@@ -242,7 +242,7 @@ NO_WEIGHT = (
 Given = ParamSpec("Given")
 
 
-def _uncollected(reading: Callable[Given, Program]) -> Callable[Given, Program]:
+def _without_garbage_collection(reading: Callable[Given, Program]) -> Callable[Given, Program]:
     """Switch Python's search for unreachable objects off while a program is read.
 
     All that is read stays; to search it again and again took a quarter of the time.
@@ -261,7 +261,7 @@ def _uncollected(reading: Callable[Given, Program]) -> Callable[Given, Program]:
     return read
 
 
-@_uncollected
+@_without_garbage_collection
 def parse(
     text: str,
     *,
@@ -280,7 +280,7 @@ def parse(
     return _Meaning(gathered, learning, unweighted).program()
 
 
-@_uncollected
+@_without_garbage_collection
 def read_program(
     paths: str | Path | Sequence[str | Path],
     *,
@@ -322,31 +322,31 @@ class _Meaning:
         self.places: dict[object, int] | None = None
 
     def program(self) -> Program:
-        found = self.gathered
+        gathered = self.gathered
         for step, pieces in (
-            (self._formula, found.formulas),
-            (self._definite, found.definite),
-            (self._cardinality, found.cardinalities),
-            (self._constraint, found.demands),
+            (self._formula, gathered.formulas),
+            (self._definite, gathered.definite),
+            (self._cardinality, gathered.cardinalities),
+            (self._constraint, gathered.demands),
         ):
             for piece in pieces:
                 self.notes.attempt(lambda: step(*piece))  # noqa: B023
-        for name in found.fuzzy if self.learning else ():
+        for name in gathered.fuzzy if self.learning else ():
             wrong = "degrees of truth (#fuzzy) cannot be learned from"
-            self.notes.errors.append(found.predicates[name].place.error(wrong))
+            self.notes.errors.append(gathered.predicates[name].place.error(wrong))
         if not self.notes.errors:
             self._complete()
         if self.notes.errors:
             raise ManyInputError(_in_order(self.notes.errors), unread=self.notes.hopeless)
         return Program(
-            {kind: tuple(names) for kind, names in found.constants.items()},
-            found.predicates,
+            {kind: tuple(names) for kind, names in gathered.constants.items()},
+            gathered.predicates,
             tuple(self.rules),
-            found.functions,
-            found.dialect,
+            gathered.functions,
+            gathered.dialect,
             tuple(f"{place}: {warning}" for warning, place in self.notes.warnings.items()),
-            found.marked,
-            frozenset(found.fuzzy),
+            gathered.marked,
+            frozenset(gathered.fuzzy),
             tuple(self.constraints),
         )
 
@@ -363,15 +363,15 @@ class _Meaning:
     def _rules(
         self, order: int, sentence: Sentence, weighed: WeightedText, unique: tuple[str, ...] = ()
     ) -> None:
-        found = self._conversions(order, sentence)
+        conversions = self._conversions(order, sentence)
         if weighed.weight is None and not self.learning:
             if self.unweighted is None:
                 raise weighed.formula.error(0, NO_WEIGHT)
             weighed = weighed._replace(weight=self.unweighted)
         for name in (*unique, *([weighed.variable] if weighed.variable else ())):
-            if name not in found[0].types:
+            if name not in conversions[0].types:
                 raise weighed.formula.error(0, f"{name} is no variable of this formula")
-        self.rules += [rule(conversion, weighed, unique) for conversion in found]
+        self.rules += [rule(conversion, weighed, unique) for conversion in conversions]
 
     def _conversions(self, order: int, sentence: Sentence) -> list[Conversion]:
         """Look all names of a formula up."""
@@ -382,28 +382,28 @@ class _Meaning:
             order,
             self.notation,
         )
-        found = conversions(sentence, vocabulary)
-        if found[0].terms.errors:
-            raise ManyInputError(found[0].terms.errors)
+        converted = conversions(sentence, vocabulary)
+        if converted[0].terms.errors:
+            raise ManyInputError(converted[0].terms.errors)
         for offset, remark in sentence.remarks:
             self.notes.warn(sentence.statement.place(offset), remark)
-        self.copies += len(found) - 1
+        self.copies += len(converted) - 1
         if self.copies > MOST_COPIES:
             place = sentence.statement.place(0)
             raise LimitError(
                 f"{place}: atoms with * make more than {MOST_COPIES:,} copies of formulas so far"
             )
-        for conversion in found:
+        for conversion in converted:
             for kind, name in conversion.terms.constants:
                 self.gathered.constants[kind][name] = None
-        return found
+        return converted
 
     def _cardinality(self, order: int, statement: Statement, wanted: Cardinality) -> None:
-        (found,) = self._conversions(order, parse_sentence(wanted.clause, self.notation))[:1]
-        found.formula = count_atoms(found, wanted, self.gathered.predicates)
-        if found.terms.errors:
-            raise ManyInputError(found.terms.errors)
-        self.rules.append(rule(found, WeightedText(math.inf, True, False, statement)))
+        (conversion,) = self._conversions(order, parse_sentence(wanted.clause, self.notation))[:1]
+        conversion.formula = count_atoms(conversion, wanted, self.gathered.predicates)
+        if conversion.terms.errors:
+            raise ManyInputError(conversion.terms.errors)
+        self.rules.append(rule(conversion, WeightedText(math.inf, True, False, statement)))
 
     def _constraint(self, order: int, wanted: ProbabilityConstraint) -> None:
         """Find the rule that a probability is about, or add it without weight."""
@@ -412,13 +412,13 @@ class _Meaning:
                 0,
                 "a probability constraint determines a weight: leave it out in learning",
             )
-        (found,) = self._conversions(order, parse_sentence(wanted.formula, self.notation))[:1]
-        own = rule(found, WeightedText(0.0, True, False, wanted.formula))
+        (conversion,) = self._conversions(order, parse_sentence(wanted.formula, self.notation))[:1]
+        required = rule(conversion, WeightedText(0.0, True, False, wanted.formula))
         known = self._soft_rules()
-        number = known.get(_key(own), len(self.rules))
+        number = known.get(_key(required), len(self.rules))
         if number == len(self.rules):
-            self.rules.append(own)
-            known[_key(own)] = number
+            self.rules.append(required)
+            known[_key(required)] = number
         self.constraints.append(
             Constraint(number, wanted.probability, wanted.posterior, wanted.text)
         )
@@ -426,8 +426,10 @@ class _Meaning:
     def _soft_rules(self) -> dict[object, int]:
         """Where each formula stands that may be given another weight, the first of equal ones."""
         if self.places is None:
-            soft = [(n, one) for n, one in enumerate(self.rules) if one.weight != math.inf]
-            self.places = {_key(one): number for number, one in reversed(soft)}
+            soft = [
+                (n, rule_at) for n, rule_at in enumerate(self.rules) if rule_at.weight != math.inf
+            ]
+            self.places = {_key(rule_at): number for number, rule_at in reversed(soft)}
         return self.places
 
     def _complete(self) -> None:
@@ -441,10 +443,10 @@ class _Meaning:
             self.notes.attempt(lambda: self._rules(self.gathered.order + 1, sentence, hard))  # noqa: B023
 
 
-def _key(one: Rule) -> object:
-    return one.formula, tuple(one.types.items())
+def _key(rule_at: Rule) -> object:
+    return rule_at.formula, tuple(rule_at.types.items())
 
 
 def _in_order(errors: Sequence[InputError]) -> list[InputError]:
     sources = {name: number for number, name in enumerate(dict.fromkeys(e.source for e in errors))}
-    return sorted(errors, key=lambda one: (sources[one.source], one.line, one.column))
+    return sorted(errors, key=lambda error: (sources[error.source], error.line, error.column))

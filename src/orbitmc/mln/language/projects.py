@@ -51,13 +51,13 @@ def read_packed(project: str | Path, name: str, *, memory: int = MEMORY) -> Text
     try:
         with zipfile.ZipFile(project) as archive:
             names = archive.namelist()
-            found = next((f + name for f in FOLDERS if f + name in names), None)
-            if found is None:
-                near = suggestion(name, [one.split("/")[-1] for one in names])
+            path = next((f + name for f in FOLDERS if f + name in names), None)
+            if path is None:
+                near = suggestion(name, [member.split("/")[-1] for member in names])
                 raise InputError(
                     f"the project has no file {quote(name)}{near}", source=str(project)
                 )
-            data = _unpacked(archive, found, memory // 4)
+            data = _read_member(archive, path, memory // 4)
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError) as error:
         raise InputError(
             f"it is no project that can be read: {error}", source=str(project)
@@ -73,7 +73,7 @@ def read_packed(project: str | Path, name: str, *, memory: int = MEMORY) -> Text
         raise InputError("it is not UTF-8 text", source=source) from None
 
 
-def _unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+def _read_member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     """The bytes of a file, and never more than memory can hold, whatever the archive claims."""
     with archive.open(name) as file:
         data = file.read(most + 1)
@@ -116,32 +116,34 @@ class ProjectQuestion:
         """The predicates whose unlisted atoms are false."""
         if not self.all_closed:
             return self.closed_names
-        asked = set(re.findall(r"[\w'-]+", query or ""))
-        return [name for name in program.predicates if name not in asked]
+        queried = set(re.findall(r"[\w'-]+", query or ""))
+        return [name for name in program.predicates if name not in queried]
 
 
 def project_question(path: str | Path, *, memory: int = MEMORY) -> ProjectQuestion:
     """Read what a project asked last; `project.pracmln:file.mln` chooses another program."""
     inside = INSIDE.fullmatch(str(path))
     project = inside["project"] if inside else str(path)
-    told = _settings(project, memory)
-    named = inside["name"] if inside else told["mln"]
+    settings = _settings(project, memory)
+    named = inside["name"] if inside else settings["mln"]
     if not named:
         raise InputError(
             f"{SETTINGS} names no program; write {Path(project).name}:file.mln", source=project
         )
-    more = [told["emln"]] if told["use_emln"] and told["emln"] and not inside else []
+    more = [settings["emln"]] if settings["use_emln"] and settings["emln"] and not inside else []
     remark = (
-        f"{project}: program {named}, database {told['db'] or 'none'}, query "
-        f"{told['queries'] or 'everything'}, as its {SETTINGS} says unless others are given"
+        f"{project}: program {named}, database {settings['db'] or 'none'}, query "
+        f"{settings['queries'] or 'everything'}, as its {SETTINGS} says unless others are given"
     )
     return ProjectQuestion(
         programs=tuple(f"{project}:{name}" for name in (named, *more)),
-        databases=(f"{project}:{told['db']}",) if told["db"] else (),
-        query=told["queries"] or None,
-        marked=told["grammar"] == "PRACGrammar",
-        all_closed=bool(told["cw"]),
-        closed_names=tuple(name for part in told["cw_preds"].split(",") if (name := part.strip())),
+        databases=(f"{project}:{settings['db']}",) if settings["db"] else (),
+        query=settings["queries"] or None,
+        marked=settings["grammar"] == "PRACGrammar",
+        all_closed=bool(settings["cw"]),
+        closed_names=tuple(
+            name for part in settings["cw_preds"].split(",") if (name := part.strip())
+        ),
         remark=remark,
     )
 
@@ -162,15 +164,15 @@ def _settings(project: str, memory: int) -> dict[str, Any]:
     """What query.conf says, each setting of the type that it should have."""
     text = read_packed(project, SETTINGS, memory=min(memory, MOST_SETTINGS))
     try:
-        found = json.loads(text.content)
+        content = json.loads(text.content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected a JSON object: {error}", source=text.source) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise InputError("expected a JSON object with settings", source=text.source)
-    told = dict(TOLD)
+    settings = dict(TOLD)
     for name, usual in TOLD.items():
-        value = found.get(name, usual)
+        value = content.get(name, usual)
         if isinstance(usual, str) != isinstance(value, str) or not isinstance(value, str | int):
             raise InputError(f"{name} cannot be {quote(str(value))}", source=text.source)
-        told[name] = value.strip() if isinstance(value, str) else value
-    return told
+        settings[name] = value.strip() if isinstance(value, str) else value
+    return settings

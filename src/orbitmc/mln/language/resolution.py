@@ -82,13 +82,13 @@ def free_names(tree: Tree) -> Iterator[str]:
     """Give all names that stand for terms or atoms outside the quantifiers that bind them."""
     waiting: list[tuple[Tree, frozenset[str]]] = [(tree, frozenset())]
     while waiting:
-        found, bound = waiting.pop()
-        parts = found.parts
-        if found.kind == "quantified":
+        node, bound = waiting.pop()
+        parts = node.parts
+        if node.kind == "quantified":
             *named, body = parts
             bound, parts = bound | {name.word for name in named}, (body,)
-        elif found.kind in NAMES and found.word not in bound:
-            yield found.word
+        elif node.kind in NAMES and node.word not in bound:
+            yield node.word
         waiting += [(part, bound) for part in parts]
 
 
@@ -137,13 +137,13 @@ class Typing:
                 groups.setdefault(variable, []).append(group)
         waiting = deque(self._alike)
         while waiting:
-            for variable in self._spread(waiting.popleft()):
+            for variable in self._share_type(waiting.popleft()):
                 waiting.extend(groups.pop(variable))
 
-    def _spread(self, group: tuple[str, ...]) -> list[str]:
+    def _share_type(self, group: tuple[str, ...]) -> list[str]:
         """Give variables without type the type of the first that has one; say which."""
-        known = next((self.types[one] for one in group if one in self.types), None)
-        new = [one for one in dict.fromkeys(group) if known and one not in self.types]
+        known = next((self.types[name] for name in group if name in self.types), None)
+        new = [name for name in dict.fromkeys(group) if known and name not in self.types]
         self.types.update(dict.fromkeys(new, known or ""))
         return new
 
@@ -182,7 +182,7 @@ class TermReader:
         self._homes: dict[str, tuple[Variable, Scope, int]] = {}
         self._copies: dict[str, int] = {}
 
-    def settled_types(self) -> dict[str, str]:
+    def settle_types(self) -> dict[str, str]:
         self.typing.settle()
         types = {name: self.typing.types.get(name, "") for name in self._homes}
         for name, kind in types.items():
@@ -207,12 +207,12 @@ class TermReader:
             case "number" | "string":
                 return self._constant(tree, kind)
             case "per_constant":
-                return self._marked(tree, scope, kind)
+                return self._plus_variable(tree, scope, kind)
             case "application":
                 return self._function(tree, scope, kind)
             case "sum" | "product":
                 left, right = (self.term(part, scope) for part in tree.parts)
-                return self._calculated(Arithmetic(INFIX[tree.word], (left, right)), kind)
+                return self._typed_term(Arithmetic(INFIX[tree.word], (left, right)), kind)
         self.complain(tree.start, "expected a term, found a formula")
         return Constant("")
 
@@ -225,7 +225,7 @@ class TermReader:
             self.constants.append((kind, name))
         return Constant(name)
 
-    def _calculated(self, term: Term, kind: str) -> Term:
+    def _typed_term(self, term: Term, kind: str) -> Term:
         self.typing.alike(variables(term), kind)
         return term
 
@@ -237,9 +237,9 @@ class TermReader:
             holder.names[word] = word
         name = holder.names[word]
         holder.used[name] = None
-        return self._typed(name, holder, kind, tree.start)
+        return self._typed_variable(name, holder, kind, tree.start)
 
-    def _typed(self, name: str, holder: Scope, kind: str, offset: int) -> Variable:
+    def _typed_variable(self, name: str, holder: Scope, kind: str, offset: int) -> Variable:
         home = self._homes.get(name)
         if home is None:
             home = self._homes[name] = Variable(name), holder, offset
@@ -264,19 +264,19 @@ class TermReader:
             )
 
     @cached_property
-    def _taken(self) -> set[str]:
+    def _used_names(self) -> set[str]:
         return set(free_names(self.sentence.tree))
 
     def fresh(self, name: str) -> str:
         """Give a variable name that nothing else in the formula has."""
         fresh = name
-        while fresh in self._taken:
+        while fresh in self._used_names:
             self._copies[name] = self._copies.get(name, 1) + 1
             fresh = f"{name}_{self._copies[name]}"
-        self._taken.add(fresh)
+        self._used_names.add(fresh)
         return fresh
 
-    def _marked(self, tree: Tree, scope: Scope, kind: str) -> Term:
+    def _plus_variable(self, tree: Tree, scope: Scope, kind: str) -> Term:
         variable = self._variable(tree, scope, kind)
         if scope.holder(tree.word).outer:
             self.complain(tree.start, f"+{tree.word}: a quantified variable cannot have +")
@@ -290,7 +290,7 @@ class TermReader:
         if name in FUNCTIONS:
             self.has(tree, FUNCTIONS[name])
             terms = tuple(self.term(argument, scope) for argument in tree.parts)
-            return self._calculated(Arithmetic(name, terms), kind)
+            return self._typed_term(Arithmetic(name, terms), kind)
         if name in known.predicates:
             message = f"{name} is a predicate, so it is no term"
         else:
@@ -308,25 +308,26 @@ class TermReader:
             return Constant("")
         terms = self.arguments(tree, scope, types)
         holders = [self._homes[name][1] for term in terms for name in variables(term)]
-        holder = max([scope.outermost(), *holders], key=lambda one: one.depth)
+        holder = max([scope.outermost(), *holders], key=lambda scope_of: scope_of.depth)
         key = predicate.name, terms
         if key not in holder.values:
-            fresh = self._typed(self.fresh("value"), holder, value, tree.start)
+            fresh = self._typed_variable(self.fresh("value"), holder, value, tree.start)
             holder.links[Atom(predicate.name, (fresh, *terms))] = fresh.name
             holder.values[key] = fresh.name
-        return self._typed(holder.values[key], holder, kind, tree.start)
+        return self._typed_variable(holder.values[key], holder, kind, tree.start)
 
     def has(self, tree: Tree, wanted: int) -> bool:
         """Say whether a predicate or function has as many arguments as it takes."""
-        found = len(tree.parts)
-        if found != wanted:
+        count_given = len(tree.parts)
+        if count_given != wanted:
             count = f"{wanted} argument{'s' if wanted != 1 else ''}"
             end = tree.start + len(tree.word)
-            group = not found and self.statement.text[end:].startswith("|")
+            group = not count_given and self.statement.text[end:].startswith("|")
             self.complain(
-                tree.start, f"{tree.word} takes {count}, found {found}{GROUPS if group else ''}"
+                tree.start,
+                f"{tree.word} takes {count}, found {count_given}{GROUPS if group else ''}",
             )
-        return found == wanted
+        return count_given == wanted
 
     def complain(self, offset: int, message: str) -> None:
         self.errors.append(self.statement.error(offset, message))
@@ -363,7 +364,7 @@ class Conversion:
         self.terms = TermReader(sentence, vocabulary)
         root = Scope()
         self.formula = root.close(self._formula(sentence.tree, root), "FORALL")
-        self.types = self.terms.settled_types()
+        self.types = self.terms.settle_types()
 
     def _formula(self, tree: Tree, scope: Scope) -> Formula:
         parts = tree.parts
@@ -381,11 +382,11 @@ class Conversion:
                     self.terms.complain(tree.start, "an atom with * cannot be negated")
                 return Not(self._formula(parts[0], scope))
             case "quantified":
-                return self._quantified(tree, scope)
+                return self._quantifier(tree, scope)
             case "comparison":
                 return self._comparison(OPERATORS.get(tree.word, tree.word), parts, scope)
             case "starred":
-                return self._starred(parts[0], scope)
+                return self._either_sign(parts[0], scope)
             case "count":
                 return self._count(tree, scope)
             case "group":
@@ -399,7 +400,7 @@ class Conversion:
                 self.terms.complain(tree.start, "expected an atom or a comparison, found a term")
         return Truth(True)
 
-    def _quantified(self, tree: Tree, scope: Scope) -> Formula:
+    def _quantifier(self, tree: Tree, scope: Scope) -> Formula:
         *named, body = tree.parts
         inner = Scope(scope.depth + 1, scope)
         for name in named:
@@ -420,7 +421,7 @@ class Conversion:
         operator, number = tree.word.split()
         return Count(tuple(inner.used), (counted,), operator, int(number))
 
-    def _starred(self, tree: Tree, scope: Scope) -> Formula:
+    def _either_sign(self, tree: Tree, scope: Scope) -> Formula:
         denied = self._choice(2)
         atom = self._atom(tree, scope)
         return Not(atom) if denied else atom
@@ -439,13 +440,13 @@ class Conversion:
                 return self._comparison(COMPARISONS[name], arguments, scope)
             return Truth(True)
         if predicate is None:
-            self._undeclared(tree)
+            self._report_undeclared(tree)
             return Truth(True)
         if not self.terms.has(tree, len(predicate.types)):
             return Truth(True)
         return Atom(name, self.terms.arguments(tree, scope, predicate.types))
 
-    def _undeclared(self, tree: Tree) -> None:
+    def _report_undeclared(self, tree: Tree) -> None:
         name, known = tree.word, self.vocabulary
         if name in known.functions:
             message = f"{name} is a function, so it is no formula; compare its value"
@@ -493,7 +494,7 @@ def conversions(sentence: Sentence, vocabulary: Vocabulary) -> list[Conversion]:
 def rule(conversion: Conversion, weighing: WeightedText, unique: Sequence[str] = ()) -> Rule:
     """Put a formula and its weight together; the `unique` variables differ and have one order."""
     formula, marked = weighing.formula, tuple(conversion.terms.per_constant)
-    found = Rule(
+    result = Rule(
         Not(conversion.formula) if weighing.denied else conversion.formula,
         weighing.weight,
         conversion.types,
@@ -506,10 +507,10 @@ def rule(conversion: Conversion, weighing: WeightedText, unique: Sequence[str] =
     before: dict[str, str] = {}
     pairs = []
     for name in unique:
-        kind = found.types[name]
+        kind = result.types[name]
         if kind in before:
             pairs.append(Comparison("precedes", Variable(before[kind]), Variable(name)))
         before[kind] = name
-    if not pairs or found.weight == math.inf:
-        return found  # repetitions of what must hold add nothing
-    return replace(found, formula=And((*pairs, found.formula)))
+    if not pairs or result.weight == math.inf:
+        return result  # repetitions of what must hold add nothing
+    return replace(result, formula=And((*pairs, result.formula)))

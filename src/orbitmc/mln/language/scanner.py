@@ -94,8 +94,8 @@ class Statement(NamedTuple):
 
     def after(self, offset: int) -> "Statement":
         """Leave out what stands before a character, and the blanks that follow."""
-        kept = self.text[offset:].lstrip()
-        return Statement(self.source, self.start + len(self.text) - len(kept), kept)
+        rest = self.text[offset:].lstrip()
+        return Statement(self.source, self.start + len(self.text) - len(rest), rest)
 
     def before(self, offset: int) -> "Statement":
         return Statement(self.source, self.start, self.text[:offset].rstrip())
@@ -113,11 +113,11 @@ def without_comments(text: Text) -> Source:
 def _comments(content: str) -> Iterator[tuple[int, int]]:
     """Give where comments begin and end; what begins like one and has no end is none."""
     at, last = 0, content.rfind("*/")
-    while found := COMMENT.search(content, at):
-        start, at = found.span()
-        if found[0] == "/*" and at <= last:
+    while match := COMMENT.search(content, at):
+        start, at = match.span()
+        if match[0] == "/*" and at <= last:
             at = content.index("*/", at) + 2
-        elif found[0] == "/*" or found[0].startswith('"'):
+        elif match[0] == "/*" or match[0].startswith('"'):
             continue
         yield start, at
 
@@ -129,8 +129,8 @@ def statements(source: Source) -> Iterator[Statement]:
     for line in LINE.finditer(source.content):
         whole = line[0]
         bare = STRINGS.sub("", whole) if '"' in whole else whole
-        kept = bare.rstrip()
-        if not kept and '"' not in whole:
+        stripped = bare.rstrip()
+        if not stripped and '"' not in whole:
             continue
         goes_on = not STATEMENT_LIKE.search(bare) if listing else unfinished
         if not goes_on:
@@ -138,7 +138,7 @@ def statements(source: Source) -> Iterator[Statement]:
             start, listing = line.start(), False
         end = line.end()
         listing = "}" not in bare and (listing or "{" in bare)
-        unfinished = _is_unfinished(kept)
+        unfinished = _is_unfinished(stripped)
     yield from _statement(source, start, end)
 
 
@@ -152,9 +152,9 @@ def _is_unfinished(line: str) -> bool:
 
 def _statement(source: Source, start: int, end: int) -> Iterator[Statement]:
     text = source.content[start:end].rstrip()
-    kept = text.lstrip()
-    if kept:
-        yield Statement(source, start + len(text) - len(kept), kept)
+    stripped = text.lstrip()
+    if stripped:
+        yield Statement(source, start + len(text) - len(stripped), stripped)
 
 
 def unquote(word: str) -> str:
@@ -163,4 +163,4 @@ def unquote(word: str) -> str:
         return word
     if "\\" not in word:
         return word[1:-1]
-    return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), word[1:-1])
+    return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), word[1:-1])

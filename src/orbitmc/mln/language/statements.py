@@ -94,47 +94,47 @@ class Completion:
         """Group the clauses by what is no variable in their heads, then complete each group."""
         columns = itertools.zip_longest(*(clause.head.parts for clause in clauses))
         general = [
-            any(one is None or self._is_variable(one) for one in column) for column in columns
+            any(term is None or self._is_variable(term) for term in column) for column in columns
         ]
         groups: dict[tuple[str, ...], list[tuple[_Case, Tree]]] = {}
         for clause in clauses:
             case = self._case(clause, general)
             key = tuple(
-                _text(one) for one, free in zip(case.head, general, strict=True) if not free
+                _text(term) for term, free in zip(case.head, general, strict=True) if not free
             )
             groups.setdefault(key, []).append((case, clause.body))
         for cases in groups.values():
             head = Tree("application", 0, name, tuple(cases[0][0].head))
             bodies = tuple(self._body(case, body) for case, body in cases)
-            yield Sentence(cases[0][0].statement, _implies(head, _joined("or", bodies)), [])
+            yield Sentence(cases[0][0].statement, _implies(head, _join("or", bodies)), [])
         if not all(general):
             yield from self._rest(name, general, [cases[0][0] for cases in groups.values()])
 
     def _case(self, clause: DefiniteClause, general: Sequence[bool]) -> _Case:
         case = _Case(clause.statement, [])
         for place, (term, free) in enumerate(zip(clause.head.parts, general, strict=False)):
-            own = Tree("name", 0, f"{SHARED}{place}")
+            variable = Tree("name", 0, f"{SHARED}{place}")
             if not free:
-                case.head.append(self._kept(term, place, case))
+                case.head.append(self._generalise(term, place, case))
                 continue
-            case.head.append(own)
+            case.head.append(variable)
             if self._is_variable(term) and term.word not in case.renamed:
-                case.renamed[term.word] = own.word
+                case.renamed[term.word] = variable.word
             else:
-                case.conditions.append(self._equal(own, term))
+                case.conditions.append(self._equal(variable, term))
         return case
 
-    def _kept(self, term: Tree, place: int, case: _Case) -> Tree:
+    def _generalise(self, term: Tree, place: int, case: _Case) -> Tree:
         """A constant, or a function whose arguments get the names that all clauses share."""
         arguments = []
         for number, part in enumerate(term.parts):
-            own = Tree("name", 0, f"{SHARED}{place}_{number}")
+            variable = Tree("name", 0, f"{SHARED}{place}_{number}")
             if self._is_variable(part) and part.word not in case.renamed:
-                case.renamed[part.word] = own.word
-                arguments.append(own)
+                case.renamed[part.word] = variable.word
+                arguments.append(variable)
             elif self._is_variable(part):
-                case.conditions.append(self._equal(own, part))
-                arguments.append(own)
+                case.conditions.append(self._equal(variable, part))
+                arguments.append(variable)
             else:
                 arguments.append(part)
         return term._replace(parts=tuple(arguments))
@@ -146,13 +146,13 @@ class Completion:
 
     def _body(self, case: _Case, body: Tree) -> Tree:
         parts = (*case.conditions, *(body.parts if body.kind == "and" else (body,)))
-        whole = _joined("and", parts)
+        whole = _join("and", parts)
         bound = [
             Tree("name", 0, name)
             for name in self._variables(whole)
             if name not in case.renamed and not name.startswith(SHARED)
         ]
-        inner = _renamed(whole, case.renamed)
+        inner = _rename(whole, case.renamed)
         return Tree("quantified", 0, "EXIST", (*bound, inner)) if bound else inner
 
     def _rest(
@@ -165,7 +165,7 @@ class Completion:
         defined = []
         for case in cases:
             fixed = [place for place, free in enumerate(general) if not free]
-            inner = _joined("and", [self._equal(head[place], case.head[place]) for place in fixed])
+            inner = _join("and", [self._equal(head[place], case.head[place]) for place in fixed])
             bound = tuple(
                 part
                 for place in fixed
@@ -173,7 +173,7 @@ class Completion:
                 if self._is_variable(part)
             )
             defined.append(Tree("quantified", 0, "EXIST", (*bound, inner)) if bound else inner)
-        only = _implies(Tree("application", 0, name, head), _joined("or", defined))
+        only = _implies(Tree("application", 0, name, head), _join("or", defined))
         yield Sentence(cases[0].statement, only, [])
 
     def _all_functions(self, name: str, general: Sequence[bool], cases: Sequence[_Case]) -> bool:
@@ -186,22 +186,26 @@ class Completion:
         if len(fixed) != 1 or not all(head.word in self.functions for head in heads):
             return False
         kind = self.predicates[name].types[fixed[0]]
-        able = [f for f, own in self.functions.items() if self.predicates[own].types[0] == kind]
+        able = [
+            f
+            for f, predicate in self.functions.items()
+            if self.predicates[predicate].types[0] == kind
+        ]
         return {head.word for head in heads if all(map(self._is_variable, head.parts))} >= {*able}
 
     def _is_variable(self, tree: Tree) -> bool:
         return tree.kind == "name" and self.notation.is_variable(tree.word)
 
     def _variables(self, tree: Tree) -> list[str]:
-        found = dict.fromkeys(_words(tree))
-        return [name for name in found if self.notation.is_variable(name)]
+        words = dict.fromkeys(_words(tree))
+        return [name for name in words if self.notation.is_variable(name)]
 
 
 def _implies(left: Tree, right: Tree) -> Tree:
     return Tree("implies", 0, "=>", (left, right))
 
 
-def _joined(kind: str, parts: Sequence[Tree]) -> Tree:
+def _join(kind: str, parts: Sequence[Tree]) -> Tree:
     return parts[0] if len(parts) == 1 else Tree(kind, 0, "", tuple(parts))
 
 
@@ -212,9 +216,9 @@ def _words(tree: Tree) -> Iterator[str]:
         yield from _words(part)
 
 
-def _renamed(tree: Tree, names: Mapping[str, str]) -> Tree:
+def _rename(tree: Tree, names: Mapping[str, str]) -> Tree:
     word = names.get(tree.word, tree.word) if tree.kind == "name" else tree.word
-    return tree._replace(word=word, parts=tuple(_renamed(part, names) for part in tree.parts))
+    return tree._replace(word=word, parts=tuple(_rename(part, names) for part in tree.parts))
 
 
 def _text(tree: Tree) -> str:
@@ -245,15 +249,15 @@ def cardinality(statement: Statement) -> Cardinality | None:
     """Read a statement as a cardinality if it begins like one."""
     if not BEGUN.match(statement.text):
         return None
-    found = CARDINALITY.fullmatch(statement.text)
-    if not found:
+    match = CARDINALITY.fullmatch(statement.text)
+    if not match:
         raise statement.error(
             len(statement.text), "expected <= or >= and a whole number after what is counted"
         )
-    start, end = found.span("clause")
-    names = tuple(name.strip() for name in found["names"].split(","))
+    start, end = match.span("clause")
+    names = tuple(name.strip() for name in match["names"].split(","))
     clause = statement.before(end).after(start)
-    return Cardinality(names, clause, found["operator"], int(found["number"]))
+    return Cardinality(names, clause, match["operator"], int(match["number"]))
 
 
 def count_atoms(
@@ -266,18 +270,18 @@ def count_atoms(
     for name in wanted.names:
         if name not in free:
             conversion.terms.complain(0, f"{name} does not occur in what is counted")
-    seen = [_is_observed(part, predicates) for part in literals]
-    observed = list(itertools.compress(literals, seen))
-    hidden = [part for part, known in zip(literals, seen, strict=True) if not known]
+    is_observed = [_is_observed(part, predicates) for part in literals]
+    observed = list(itertools.compress(literals, is_observed))
+    hidden = [part for part, known in zip(literals, is_observed, strict=True) if not known]
     if not hidden:
         conversion.terms.complain(0, "nothing is counted: all predicates are observed (*)")
     names = set(wanted.names)
     inside = [part for part in observed if names & set(free_variables(part))]
     outside = [part for part in observed if not names & set(free_variables(part))]
-    conditions = tuple(map(_denied, inside))
+    conditions = tuple(map(_negate, inside))
     parts = tuple(And((*conditions, part)) if conditions else part for part in hidden)
     count = Count(wanted.names, parts, wanted.operator, wanted.number)
-    return Implies(And(tuple(map(_denied, outside))), count) if outside else count
+    return Implies(And(tuple(map(_negate, outside))), count) if outside else count
 
 
 def _is_observed(part: Formula, predicates: dict[str, Predicate]) -> bool:
@@ -287,7 +291,7 @@ def _is_observed(part: Formula, predicates: dict[str, Predicate]) -> bool:
     )
 
 
-def _denied(part: Formula) -> Formula:
+def _negate(part: Formula) -> Formula:
     return part.body if isinstance(part, Not) else Not(part)
 
 
@@ -311,9 +315,9 @@ class PendingDirective:
 
 def directive(statement: Statement, dialect: Dialect, ahead: PendingDirective) -> str:
     """Take a directive in; give a remark, or nothing. Includes are not for here."""
-    found = DIRECTIVE.match(statement.text)
-    assert found
-    word = found["word"]
+    match = DIRECTIVE.match(statement.text)
+    assert match
+    word = match["word"]
     if dialect != "pracmln" and word in PRACMLN:
         raise statement.error(0, f"#{word} is pracmln's; see dialect pracmln")
     if word in IGNORED:
@@ -323,7 +327,7 @@ def directive(statement: Statement, dialect: Dialect, ahead: PendingDirective) -
     elif word == "fuzzy":
         ahead.fuzzy = statement
     elif word == "unique":
-        ahead.unique = _unique(statement.after(found.start("rest")))
+        ahead.unique = _unique(statement.after(match.start("rest")))
     else:
         near = suggestion(word, ["include", *sorted(PRACMLN)])
         raise statement.error(0, f"#{word} is not supported{near}")
@@ -331,18 +335,18 @@ def directive(statement: Statement, dialect: Dialect, ahead: PendingDirective) -
 
 
 def _unique(statement: Statement) -> tuple[str, ...]:
-    found = UNIQUE.fullmatch(statement.text)
-    if not found:
+    match = UNIQUE.fullmatch(statement.text)
+    if not match:
         raise statement.error(0, "expected variables of the next formula, as in #unique{+?x,+?y}")
-    return tuple(word.strip().lstrip("+").strip() for word in found[1].split(","))
+    return tuple(word.strip().lstrip("+").strip() for word in match[1].split(","))
 
 
 def included_file(statement: Statement) -> tuple[str, bool] | None:
     """Give the file that a statement includes, and whether it is in the project; None if none."""
-    found = DIRECTIVE.match(statement.text)
-    if not found or found["word"] != "include":
+    match = DIRECTIVE.match(statement.text)
+    if not match or match["word"] != "include":
         return None
-    rest = statement.after(found.start("rest"))
+    rest = statement.after(match.start("rest"))
     named = QUOTED_NAME.fullmatch(rest.text)
     if not named:
         raise rest.error(0, 'expected the name of a file, as in #include "file.mln"')

@@ -117,20 +117,20 @@ def split_weight(statement: Statement, dialect: Dialect) -> WeightedText:
     if label and dialect != "tuffy":
         raise statement.error(0, "labels of rules are Tuffy's; see dialect tuffy")
     rest = statement.after(label.end()) if label else statement
-    found = _prefix(rest, dialect)
-    hard = found.formula.text.endswith(".")
+    weighted = _prefix(rest, dialect)
+    hard = weighted.formula.text.endswith(".")
     if not hard:
-        return found
-    if found.weight is not None:
-        if found.variable:
-            formula = found.formula.before(len(found.formula.text) - 1)
-            return found._replace(formula=formula)  # as in RockIt, the full stop adds nothing
+        return weighted
+    if weighted.weight is not None:
+        if weighted.variable:
+            formula = weighted.formula.before(len(weighted.formula.text) - 1)
+            return weighted._replace(formula=formula)  # as in RockIt, the full stop adds nothing
         raise rest.error(
             len(rest.text) - 1,
             "a full stop makes a formula hard, so it cannot have a weight; remove one of them",
         )
-    formula = found.formula.before(len(found.formula.text) - 1)
-    return WeightedText(math.inf, found.fixed, found.utility, formula)
+    formula = weighted.formula.before(len(weighted.formula.text) - 1)
+    return WeightedText(math.inf, weighted.fixed, weighted.utility, formula)
 
 
 def _prefix(statement: Statement, dialect: Dialect) -> WeightedText:
@@ -140,7 +140,7 @@ def _prefix(statement: Statement, dialect: Dialect) -> WeightedText:
         number and text[number.end() : number.end() + 1].isspace()
     )
     if number and not expression and not TERM_GOES_ON.match(text, number.end()):
-        return _numbered(statement, number, dialect)
+        return _numeric_weight(statement, number, dialect)
     utility = UTILITY.match(text)
     if utility:
         return WeightedText(None, False, True, statement.after(utility.end()))
@@ -148,13 +148,13 @@ def _prefix(statement: Statement, dialect: Dialect) -> WeightedText:
     if variable and (not expression or text[variable.end() : variable.end() + 1].isspace()):
         return _from_data(statement, variable, dialect)
     if expression:
-        return _calculated(statement)
+        return _expression_weight(statement)
     if EXPRESSION_LIKE.match(text):
         raise statement.error(0, "a weight that is calculated is pracmln's; see dialect pracmln")
     return WeightedText(None, False, False, statement)
 
 
-def _numbered(statement: Statement, number: re.Match[str], dialect: Dialect) -> WeightedText:
+def _numeric_weight(statement: Statement, number: re.Match[str], dialect: Dialect) -> WeightedText:
     if number["frozen"] and dialect != "tuffy":
         raise statement.error(0, "@ before a weight belongs to Tuffy; say dialect tuffy")
     weight = float(number["weight"])
@@ -168,15 +168,15 @@ def _numbered(statement: Statement, number: re.Match[str], dialect: Dialect) -> 
     return WeightedText(weight, fixed, utility is not None, statement.after(end), remark)
 
 
-def _from_data(statement: Statement, found: re.Match[str], dialect: Dialect) -> WeightedText:
+def _from_data(statement: Statement, match: re.Match[str], dialect: Dialect) -> WeightedText:
     if dialect != "tuffy":
         raise statement.error(
             0, "a weight taken from a variable is Tuffy's and RockIt's; see dialect tuffy"
         )
-    return WeightedText(0.0, True, False, statement.after(found.end()), variable=found["name"])
+    return WeightedText(0.0, True, False, statement.after(match.end()), variable=match["name"])
 
 
-def _calculated(statement: Statement) -> WeightedText:
+def _expression_weight(statement: Statement) -> WeightedText:
     """Read a weight that is an expression: all up to the first blank."""
     text = statement.text
     expression = EXPRESSION.match(text)
@@ -217,23 +217,23 @@ class ProbabilityConstraint(NamedTuple):
 
 def looks_like_demand(statement: Statement) -> bool:
     """Whether a statement has the form of a probability constraint."""
-    found = CONSTRAINT.fullmatch(statement.text)
-    return found is not None and evaluate(found["number"]) is not None
+    match = CONSTRAINT.fullmatch(statement.text)
+    return match is not None and evaluate(match["number"]) is not None
 
 
 def demand(statement: Statement) -> ProbabilityConstraint:
     """Read a statement that looks like a demand."""
-    found = CONSTRAINT.fullmatch(statement.text)
-    assert found
-    start, end = found.span("formula")
-    probability = evaluate(found["number"])
+    match = CONSTRAINT.fullmatch(statement.text)
+    assert match
+    start, end = match.span("formula")
+    probability = evaluate(match["number"])
     if probability is None or not 0 < probability < 1:
         raise statement.error(
-            found.start("number"),
-            f"expected a probability between 0 and 1, found {quote(found['number'])}; what is "
+            match.start("number"),
+            f"expected a probability between 0 and 1, found {quote(match['number'])}; what is "
             "certain is a hard formula, with a full stop at its end",
         )
     formula = statement.before(end).after(start)
     return ProbabilityConstraint(
-        formula, probability, found["kind"] != "P", " ".join(statement.text.split())
+        formula, probability, match["kind"] != "P", " ".join(statement.text.split())
     )

@@ -46,20 +46,20 @@ def _round(objective: CompositeLikelihood, step: Step, iterations: int) -> Step:
         value, slope = objective.value_and_slope(prior.complete(learned))
         return -value, -slope[prior.learned]
 
-    found = minimize(
+    result = minimize(
         downwards,
         step.weights[prior.learned],
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": iterations, "maxcor": 20, "gtol": SMALLEST_SLOPE, "ftol": 1e-14},
     )
-    gain = -float(found.fun) - step.objective
+    gain = -float(result.fun) - step.objective
     return Step(
-        step.iteration + int(found.nit),
-        prior.complete(found.x),
-        -float(found.fun),
-        float(np.abs(found.jac).max(initial=0.0)),
-        finished=int(found.nit) < iterations or (iterations == ROUND and gain < FLAT),
+        step.iteration + int(result.nit),
+        prior.complete(result.x),
+        -float(result.fun),
+        float(np.abs(result.jac).max(initial=0.0)),
+        finished=int(result.nit) < iterations or (iterations == ROUND and gain < FLAT),
     )
 
 
@@ -103,7 +103,7 @@ class DiagonalNewton:
         precision = prior.deviation**-2
         curvature = np.sum([states.variance for states in worlds], axis=0) + precision
         direction = np.where(prior.learned, slope / curvature, 0.0)
-        along = sum(states.spread(direction) for states in worlds)
+        along = sum(states.variance_along(direction) for states in worlds)
         along += precision * float(direction @ direction)
         length = float(slope @ direction) / along if along > 0 else 0.0
         step = length * direction / (1 + iteration / COOLING)
@@ -148,7 +148,7 @@ class ConditionalLikelihood:
         surplus = np.where(self.prior.learned, surplus, 0.0)
         return surplus + self.prior.slope(weights), worlds
 
-    def shown(self, weights: Floats) -> float:
+    def visible_value(self, weights: Floats) -> float:
         """What can be shown of the objective; not a number if nothing can."""
         return np.nan if self.proxy is None else self.proxy.value_and_slope(weights)[0]
 
@@ -181,7 +181,7 @@ def climb(
     """Take noisy steps; each keeps what another climb needs to go on from it."""
     step, weights, prior = start, start.weights, objective.prior
     if start.kept:
-        weights = _restored(objective, optimiser, start)
+        weights = _restore(objective, optimiser, start)
     while step.iteration < iterations:
         number = step.iteration + 1
         sweeps = SWEEPS if step.iteration else FIRST_SWEEPS
@@ -193,35 +193,35 @@ def climb(
         step = Step(
             number,
             average,
-            objective.shown(average),
+            objective.visible_value(average),
             float(np.abs(slope).max(initial=0.0)),
             finished=number == iterations,
-            kept={"weights": weights, **_kept(objective, optimiser)},
+            kept={"weights": weights, **_arrays_to_keep(objective, optimiser)},
         )
         yield step
 
 
-def _kept(objective: ConditionalLikelihood, optimiser: Optimiser) -> Arrays:
-    found = {f"optimiser/{name}": array for name, array in optimiser.kept.items()}
+def _arrays_to_keep(objective: ConditionalLikelihood, optimiser: Optimiser) -> Arrays:
+    arrays = {f"optimiser/{name}": array for name, array in optimiser.kept.items()}
     for number, chains in enumerate(objective.chains):
-        found |= {f"chains/{number}/{name}": array for name, array in chains.kept.items()}
-    return found
+        arrays |= {f"chains/{number}/{name}": array for name, array in chains.kept.items()}
+    return arrays
 
 
-def _restored(objective: ConditionalLikelihood, optimiser: Optimiser, step: Step) -> Floats:
+def _restore(objective: ConditionalLikelihood, optimiser: Optimiser, step: Step) -> Floats:
     """Bring optimiser and chains to where they were after a step; gives the weights there."""
-    kept = _below("optimiser/", step.kept)
-    require_like(kept, optimiser.kept)
-    optimiser.kept = kept
+    optimiser_arrays = _below("optimiser/", step.kept)
+    require_like(optimiser_arrays, optimiser.kept)
+    optimiser.kept = optimiser_arrays
     for number, chains in enumerate(objective.chains):
         chains.restore(_below(f"chains/{number}/", step.kept))
-    own = {name: array for name, array in step.kept.items() if name == "weights"}
-    require_like(own, {"weights": objective.prior.mean})
-    return own["weights"]
+    weights = {name: array for name, array in step.kept.items() if name == "weights"}
+    require_like(weights, {"weights": objective.prior.mean})
+    return weights["weights"]
 
 
-def _below(prefix: str, kept: Arrays) -> Arrays:
-    return {name.removeprefix(prefix): kept[name] for name in kept if name.startswith(prefix)}
+def _below(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
 
 
 # Hidden atoms: expect their truth, then maximise as if that had been seen (EM).
@@ -243,8 +243,8 @@ def expectation_maximisation(
     """Iterations of EM, none of which goes down, then L-BFGS on the same likelihood."""
     step = start
     while not step.finished and step.iteration < iterations:
-        found = _iteration(objective, step)
-        gain, step = found.objective - step.objective, found
+        following = _iteration(objective, step)
+        gain, step = following.objective - step.objective, following
         yield step
         if gain < SLOW:
             yield from maximise(objective, step, iterations=iterations)
@@ -252,6 +252,6 @@ def expectation_maximisation(
 
 
 def _iteration(objective: CompositeLikelihood, step: Step) -> Step:
-    completed = objective.completed(step.weights)
+    completed = objective.complete(step.weights)
     *_, best = maximise(completed, first_step(completed, step.weights))
     return replace(first_step(objective, best.weights), iteration=step.iteration + 1)

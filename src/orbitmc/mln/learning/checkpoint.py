@@ -60,14 +60,14 @@ def learning_record(
     return digest.hexdigest()
 
 
-def save(path: Path, step: Step, asked: str) -> None:
+def save(path: Path, step: Step, question: str) -> None:
     """Write a step, whole or not at all."""
     content = io.BytesIO()
     numbers = [step.iteration, step.objective, step.slope]
     arrays: dict[str, Any] = {f"{KEPT}{name}": array for name, array in step.kept.items()}
     np.savez(
         content,
-        question=np.frombuffer(asked.encode(), dtype=np.uint8),
+        question=np.frombuffer(question.encode(), dtype=np.uint8),
         numbers=np.array(numbers, dtype=np.float64),
         weights=step.weights,
         **arrays,
@@ -75,13 +75,13 @@ def save(path: Path, step: Step, asked: str) -> None:
     write_atomically(path, [content.getvalue()])
 
 
-def load(path: Path, asked: str, *, memory: int = MEMORY) -> Step:
+def load(path: Path, question: str, *, memory: int = MEMORY) -> Step:
     """Read a step; one that belongs to another question is refused."""
     try:
-        found = _arrays(read_bytes(path, memory=memory))
-        belongs = found["question"].tobytes() == asked.encode()
+        arrays = _arrays(read_bytes(path, memory=memory))
+        belongs = arrays["question"].tobytes() == question.encode()
         if belongs:
-            return _step(found)
+            return _step(arrays)
     except UNREADABLE:
         raise InputError(
             "this is no checkpoint of learning; remove it, or name another file", source=str(path)
@@ -95,7 +95,7 @@ def load(path: Path, asked: str, *, memory: int = MEMORY) -> Step:
 
 def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
     """The arrays of a file, all together no larger than it; nothing in it is executed."""
-    found = {}
+    arrays = {}
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         members = file.infolist()
         if sum(member.file_size for member in members) > len(content):
@@ -103,8 +103,8 @@ def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
         for member in members:
             if member.compress_type != zipfile.ZIP_STORED:
                 raise ValueError(member.filename)
-            found[member.filename.removesuffix(".npy")] = _array(file.read(member))
-    return found
+            arrays[member.filename.removesuffix(".npy")] = _array(file.read(member))
+    return arrays
 
 
 def _array(content: bytes) -> NDArray[Any]:
@@ -118,13 +118,13 @@ def _array(content: bytes) -> NDArray[Any]:
     return array.reshape(shape, order=order).copy()
 
 
-def _step(found: dict[str, NDArray[Any]]) -> Step:
-    if found["numbers"].dtype != np.float64:
+def _step(arrays: dict[str, NDArray[Any]]) -> Step:
+    if arrays["numbers"].dtype != np.float64:
         raise ValueError("numbers of another type")
-    iteration, objective, slope = found["numbers"].tolist()
+    iteration, objective, slope = arrays["numbers"].tolist()
     if not 0 <= iteration <= MOST_ITERATIONS:
         raise ValueError("no number of iterations")
-    kept = {
-        name.removeprefix(KEPT): array for name, array in found.items() if name.startswith(KEPT)
+    own_arrays = {
+        name.removeprefix(KEPT): array for name, array in arrays.items() if name.startswith(KEPT)
     }
-    return Step(int(iteration), found["weights"], objective, slope, kept=kept)
+    return Step(int(iteration), arrays["weights"], objective, slope, kept=own_arrays)

@@ -69,15 +69,15 @@ class Chains:
         counts = self.counts(self.states(weights, sweeps=sweeps))
         return States(counts, np.full(self.lanes, 1.0 / self.lanes))
 
-    def restore(self, kept: Arrays) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Go on where other chains on the same world stopped."""
         cardinality = self.ground.cardinality
         rng = generator(self.seed, self.number, self.lanes)
         values = np.zeros((len(cardinality), self.lanes), dtype=np.uint8)
-        require_like(kept, {"values": values, "common": rng.common, "streams": rng.streams})
-        if (kept["values"] >= cardinality[:, None]).any():
+        require_like(arrays, {"values": values, "common": rng.common, "streams": rng.streams})
+        if (arrays["values"] >= cardinality[:, None]).any():
             raise InputError("the chains that were kept have values that no atom has")
-        self.kept = kept
+        self.kept = arrays
 
     def _pack(self, prepared: PreparedGraph, kernel: SystematicScan | PartialScan) -> Pack:
         """A pack for these weights, in the state in which the last one was left."""
@@ -95,8 +95,8 @@ class Chains:
 
     def _show_data(self, graph: FactorGraph, pack: Pack) -> None:
         """Begin where the data are, with hidden values that they leave possible."""
-        shown = np.flatnonzero(~self.world.hidden)
-        known = dict(zip(shown.tolist(), self.world.values[shown].tolist(), strict=True))
+        observed = np.flatnonzero(~self.world.hidden)
+        known = dict(zip(observed.tolist(), self.world.values[observed].tolist(), strict=True))
         start = np.random.SeedSequence(self.seed, spawn_key=(self.number, 1))
         pack.values[...] = self.world.values[:, None]
         pack.values[self.changing] = start_values(condition(graph, known), self.lanes, start)
@@ -123,7 +123,7 @@ class Components:
     @cached_property
     def members(self) -> list[Ints]:
         """The variables of each component."""
-        return _grouped(self.label, len(self.log_states))
+        return _places_of_labels(self.label, len(self.log_states))
 
     @cached_property
     def place(self) -> Ints:
@@ -138,7 +138,7 @@ class Components:
         """All features, and which of them belong to each component."""
         count = len(self.log_states)
         return [
-            (part, _grouped(self.label[part.scope[:, 0]], count))
+            (part, _places_of_labels(self.label[part.scope[:, 0]], count))
             for part in self.world.ground.features
         ]
 
@@ -151,9 +151,9 @@ class Components:
 
     def changes(self) -> Changes:
         """True groundings in all states of each component, and which of these the data show."""
-        found = [self._component(number) for number in range(len(self.members))]
-        sizes = [possible.size for _, possible, _ in found]
-        where, possible, shown = zip(*found, strict=True)
+        components = [self._component(number) for number in range(len(self.members))]
+        sizes = [possible.size for _, possible, _ in components]
+        where, possible, shown = zip(*components, strict=True)
         first = np.cumsum([0, *sizes[:-1]])
         pieces = [np.zeros((3, 0), dtype=np.int64)]
         for rows, start in zip(where, first, strict=True):
@@ -176,8 +176,10 @@ class Components:
             possible &= truth[hard[part.weight]].all(axis=0)
             feature, state = np.nonzero(truth & ~hard[part.weight][:, None])
             pieces.append(np.stack([state, part.weight[feature], np.ones_like(state)]))
-        seen = ~world.hidden[members]
-        shown = possible & (values[seen] == world.values[members][seen][:, None]).all(axis=0)
+        observed = ~world.hidden[members]
+        shown = possible & (values[observed] == world.values[members][observed][:, None]).all(
+            axis=0
+        )
         if not shown.any():
             raise ContradictionError("the database breaks a hard formula, whatever is hidden")
         return np.concatenate(pieces, axis=1), possible, shown
@@ -186,8 +188,8 @@ class Components:
         """The features of a component, with its variables numbered from 0."""
         for part, rows in self.parts:
             if len(rows[number]):
-                own = take_features(part, rows[number])
-                yield replace(own, scope=self.place[own.scope])
+                features = take_features(part, rows[number])
+                yield replace(features, scope=self.place[features.scope])
 
 
 def are_small(worlds: Sequence[Components]) -> bool:
@@ -214,7 +216,7 @@ def _labels(ground: Ground) -> Ints:
     return np.asarray(label, dtype=np.int64)
 
 
-def _grouped(label: Ints, count: int) -> list[Ints]:
+def _places_of_labels(label: Ints, count: int) -> list[Ints]:
     """The places of each label."""
     order = np.argsort(label, kind="stable")
     edges = np.searchsorted(label[order], np.arange(count + 1))

@@ -14,7 +14,7 @@ from orbitmc._util.text import MEMORY
 from orbitmc.errors import InputError, is_interrupt
 from orbitmc.mln.data.database import Database, universe
 from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground
-from orbitmc.mln.grounding.rewriting import quantified_types, split_into_clauses
+from orbitmc.mln.grounding.rewriting import split_into_clauses, types_to_expand
 from orbitmc.mln.language.syntax import Program
 from orbitmc.mln.learning.ascent import (
     ITERATIONS,
@@ -61,10 +61,10 @@ def apply_weight_semantics(
     if meaning == "formula":
         return program
     everything = universe(program, databases)
-    own = [universe(program, [database]) for database in databases]
+    universes = [universe(program, [database]) for database in databases]
     for rule in program.rules:
-        for kind in sorted(quantified_types(rule)):
-            if any(one.size(kind) < everything.size(kind) for one in own):
+        for kind in sorted(types_to_expand(rule)):
+            if any(part.size(kind) < everything.size(kind) for part in universes):
                 raise InputError(
                     f"{rule.place}: to split this formula into clauses, as Alchemy does, all "
                     f"databases must have the same constants of type {kind}; list them in the "
@@ -174,11 +174,11 @@ class Task:
     @cached_property
     def likelihood(self) -> CompositeLikelihood | None:
         """The likelihood, where all states of all components can be listed."""
-        found = [Components(world) for world in self.worlds]
-        if not are_small(found):
+        components = [Components(world) for world in self.worlds]
+        if not are_small(components):
             return None
         return CompositeLikelihood(
-            concatenate_changes([world.changes() for world in found]), self.prior
+            concatenate_changes([world.changes() for world in components]), self.prior
         )
 
     @cached_property
@@ -210,14 +210,14 @@ class Task:
     def _noisy_steps(self, start: Step | None) -> Iterator[Step]:
         seed, count = self.settings.seed, len(self.worlds)
         free = [Chains(world, seed=seed, number=n) for n, world in enumerate(self.worlds)]
-        given = [
+        conditioned = [
             Chains(world, seed=seed, number=count + number, given=True)
             for number, world in enumerate(self.worlds)
             if world.hidden.any()
         ]
         proxy = None if self.is_hidden else self.pseudo_likelihood
         observed = observed_counts(self.worlds)
-        objective = ConditionalLikelihood(observed, free, self.prior, proxy, given)
+        objective = ConditionalLikelihood(observed, free, self.prior, proxy, conditioned)
         weights = len(self.prior.mean)
         optimiser = Adam(weights) if self.settings.optimiser == "adam" else DiagonalNewton()
         wanted = self.settings.iterations or NOISY_ITERATIONS
@@ -288,11 +288,11 @@ def learn(
     try:
         while task.settings.seconds is None or seconds < task.settings.seconds:
             with Stopwatch() as working:
-                found = next(steps, None)
+                following = next(steps, None)
             seconds += working.seconds
-            if found is None:
+            if following is None:
                 break
-            step = found
+            step = following
             if watch is not None:
                 watch(step)
             check_interrupt()
@@ -332,10 +332,12 @@ def left_out_score(
     fold = np.arange(len(known)) % MOST_FOLDS
     total = 0.0
     for number in np.unique(fold):
-        rest = [one for place, one in enumerate(known) if fold[place] != number]
-        own = [one for place, one in enumerate(known) if fold[place] == number]
+        rest = [changes for place, changes in enumerate(known) if fold[place] != number]
+        held_out = [changes for place, changes in enumerate(known) if fold[place] == number]
         objective = CompositeLikelihood(concatenate_changes(rest), belief)
         *_, last = maximise(objective, first_step(objective))
-        total += CompositeLikelihood(concatenate_changes(own), belief).without_prior(last.weights)
+        total += CompositeLikelihood(concatenate_changes(held_out), belief).without_prior(
+            last.weights
+        )
         check_interrupt()
     return total

@@ -86,11 +86,14 @@ class CompositeLikelihood:
     def value_and_slope(self, weights: Floats) -> tuple[float, Floats]:
         """The objective and its gradient, which is 0 for weights that are not learned."""
         finite = np.where(np.isinf(weights), 0.0, weights)
-        log_totals, chances = self._summed(finite, self.changes.possible)
-        seen = np.broadcast_to(self.expected, finite.shape)
-        value, slope = float(seen @ finite) - float(log_totals.sum()), seen - self._mean(chances)
+        log_totals, chances = self._sums(finite, self.changes.possible)
+        counts = np.broadcast_to(self.expected, finite.shape)
+        value, slope = (
+            float(counts @ finite) - float(log_totals.sum()),
+            counts - self._mean(chances),
+        )
         if self.changes.shown is not None:
-            log_totals, chances = self._summed(finite, self.changes.shown)
+            log_totals, chances = self._sums(finite, self.changes.shown)
             value, slope = value + float(log_totals.sum()), slope + self._mean(chances)
         slope = np.where(self.prior.learned, slope, 0.0)
         return value + self.prior.log_density(weights), slope + self.prior.slope(weights)
@@ -99,11 +102,11 @@ class CompositeLikelihood:
         """The log-likelihood alone."""
         return self.value_and_slope(weights)[0] - self.prior.log_density(weights)
 
-    def completed(self, weights: Floats) -> Self:
+    def complete(self, weights: Floats) -> Self:
         """Credit the data with what hidden atoms probably are under these weights."""
         assert self.changes.shown is not None
         finite = np.where(np.isinf(weights), 0.0, weights)
-        _, chances = self._summed(finite, self.changes.shown)
+        _, chances = self._sums(finite, self.changes.shown)
         return replace(
             self, changes=replace(self.changes, shown=None), expected=self._mean(chances)
         )
@@ -111,12 +114,12 @@ class CompositeLikelihood:
     def information(self, weights: Floats) -> Floats:
         """Minus the second derivatives in the learned weights, those of the prior included."""
         finite = np.where(np.isinf(weights), 0.0, weights)
-        found = self._covariance(self._summed(finite, self.changes.possible)[1])
+        matrix = self._covariance(self._sums(finite, self.changes.possible)[1])
         if self.changes.shown is not None:
-            found = found - self._covariance(self._summed(finite, self.changes.shown)[1])
-        return found + np.eye(len(found)) * self.prior.deviation**-2
+            matrix = matrix - self._covariance(self._sums(finite, self.changes.shown)[1])
+        return matrix + np.eye(len(matrix)) * self.prior.deviation**-2
 
-    def _summed(
+    def _sums(
         self, weights: Floats, possible: np.typing.NDArray[np.bool_]
     ) -> tuple[Floats, Floats]:
         """The logarithm of each block's sum over possible states, and the states' chances."""
@@ -161,17 +164,17 @@ class Step:
     kept: Arrays = field(default_factory=dict)
 
 
-def require_like(found: Arrays, wanted: Arrays) -> None:
+def require_like(arrays: Arrays, wanted: Arrays) -> None:
     """Refuse arrays that were kept unless names, shapes and types are those wanted.
 
     Numbers are finite where those wanted are, and the same elsewhere.
     """
-    wrong = "" if found.keys() == wanted.keys() else f"it keeps {', '.join(found) or 'nothing'}"
+    wrong = "" if arrays.keys() == wanted.keys() else f"it keeps {', '.join(arrays) or 'nothing'}"
     for name, array in () if wrong else wanted.items():
-        one = found[name]
-        if one.shape != array.shape or one.dtype != array.dtype:
+        array_kept = arrays[name]
+        if array_kept.shape != array.shape or array_kept.dtype != array.dtype:
             wrong = f"{name} has another shape or type"
-        elif not np.where(np.isfinite(array), np.isfinite(one), one == array).all():
+        elif not np.where(np.isfinite(array), np.isfinite(array_kept), array_kept == array).all():
             wrong = f"{name} is not finite"
     if wrong:
         raise InputError(

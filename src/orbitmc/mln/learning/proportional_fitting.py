@@ -51,13 +51,16 @@ class _Fit:
 
     def __init__(self, program: Program, known: Database, world: World, memory: int) -> None:
         self.program, self.memory = program, memory
-        self.weights = {one.rule: program.rules[one.rule].weight or 0.0 for one in self._all}
+        self.weights = {
+            constraint.rule: program.rules[constraint.rule].weight or 0.0
+            for constraint in self._all
+        }
         empty = Database({}, universe(program, [known]).constants)
         open_world = replace(world, closed=frozenset())
-        asked = {False: (empty, open_world), True: (known, world)}
+        questions = {False: (empty, open_world), True: (known, world)}
         self.grounds = {
-            posterior: ground(program, *asked[posterior], memory=memory)
-            for posterior in {one.posterior for one in self._all}
+            posterior: ground(program, *questions[posterior], memory=memory)
+            for posterior in {constraint.posterior for constraint in self._all}
         }
 
     @property
@@ -66,63 +69,68 @@ class _Fit:
 
     def result(self) -> FitResult:
         rounds = 0
-        while max(self._move(one) for one in self._all) > TOLERANCE:
+        while max(self._move(constraint) for constraint in self._all) > TOLERANCE:
             rounds += 1
             if rounds == MOST_ROUNDS or max(map(abs, self.weights.values())) > MOST_WEIGHT:
                 raise InputError(f"{self._words()}: no weights give these probabilities")
         rules = list(self.program.rules)
         for number, weight in self.weights.items():
             rules[number] = replace(rules[number], weight=weight)
-        found = replace(self.program, rules=tuple(rules), constraints=())
-        return FitResult(found, tuple(self._remark(one, rounds) for one in self._all))
+        fitted = replace(self.program, rules=tuple(rules), constraints=())
+        return FitResult(
+            fitted, tuple(self._remark(constraint, rounds) for constraint in self._all)
+        )
 
-    def _move(self, one: Constraint) -> float:
+    def _move(self, constraint: Constraint) -> float:
         """Bring one probability to its value, as far as one step does; gives how far it was off."""
-        now = self._probability(one)
-        off = abs(now - one.probability)
+        now = self._probability(constraint)
+        off = abs(now - constraint.probability)
         if off <= TOLERANCE:
             return off
-        step, before = _log_odds(one.probability) - _log_odds(now), self.weights[one.rule]
+        step, before = (
+            _log_odds(constraint.probability) - _log_odds(now),
+            self.weights[constraint.rule],
+        )
         for _ in range(50):
-            self.weights[one.rule] = before + step
-            if abs(self._probability(one) - one.probability) < off:
+            self.weights[constraint.rule] = before + step
+            if abs(self._probability(constraint) - constraint.probability) < off:
                 return off
             step /= 2
-        raise InputError(f"{one.text}: no weight gives this probability")
+        raise InputError(f"{constraint.text}: no weight gives this probability")
 
-    def _probability(self, one: Constraint) -> float:
-        found = self.grounds[one.posterior]
-        weights = found.weights.copy()
+    def _probability(self, constraint: Constraint) -> float:
+        grounded = self.grounds[constraint.posterior]
+        weights = grounded.weights.copy()
         for rule, weight in self.weights.items():
-            weights[found.first_weight[rule]] = weight
-        own = int(found.first_weight[one.rule])
-        features = [part for part in found.features if (part.weight == own).any()]
+            weights[grounded.first_weight[rule]] = weight
+        number = int(grounded.first_weight[constraint.rule])
+        features = [part for part in grounded.features if (part.weight == number).any()]
         try:
-            true, count = _expected(found, features, own, weights, self.memory)
+            true, count = _expected_count(grounded, features, number, weights, self.memory)
         except LimitError as error:
             raise LimitError(
-                f"{one.text}: weights are fitted to exact probabilities, which cost too much here "
-                f"({error}); write a weight instead"
+                f"{constraint.text}: weights are fitted to exact probabilities, which cost too "
+                f"much here ({error}); write a weight instead"
             ) from None
-        decided = int(found.decided[own])
-        total = self._groundings(found, one)
+        decided = int(grounded.decided[number])
+        total = self._groundings(grounded, constraint)
         if not count and not decided and not total:
-            raise InputError(f"{one.text}: the formula has no groundings")
+            raise InputError(f"{constraint.text}: the formula has no groundings")
         return min(max((true + decided) / total, 0.0), 1.0)
 
-    def _groundings(self, found: Ground, one: Constraint) -> int:
-        rule = self.program.rules[one.rule]
+    def _groundings(self, grounded: Ground, constraint: Constraint) -> int:
+        rule = self.program.rules[constraint.rule]
         names = free_variables(rule.formula)
-        return math.prod(found.universe.size(rule.types[name]) for name in names)
+        return math.prod(grounded.universe.size(rule.types[name]) for name in names)
 
     def _words(self) -> str:
-        return ", ".join(one.text for one in self._all)
+        return ", ".join(constraint.text for constraint in self._all)
 
-    def _remark(self, one: Constraint, rounds: int) -> str:
-        which = "given the evidence" if one.posterior else "before evidence"
+    def _remark(self, constraint: Constraint, rounds: int) -> str:
+        which = "given the evidence" if constraint.posterior else "before evidence"
         return (
-            f"{one.text}: weight {self.weights[one.rule]:.6g}, fitted {which} by iterative "
-            f"proportional fitting ({rounds} rounds)"
+            f"{constraint.text}: weight {self.weights[constraint.rule]:.6g}, fitted {which} by "
+            f"iterative proportional fitting ({rounds} rounds)"
         )
 
 
@@ -131,15 +139,15 @@ def _log_odds(probability: float) -> float:
     return math.log(inside) - math.log1p(-inside)
 
 
-def _expected(
-    found: Ground, features: Sequence[Features], own: int, weights: Floats, memory: int
+def _expected_count(
+    grounded: Ground, features: Sequence[Features], number: int, weights: Floats, memory: int
 ) -> tuple[float, int]:
     """How many undecided groundings of one weight are true on average, and how many there are."""
-    graph = graph_of(found, weights)
+    graph = graph_of(grounded, weights)
     factors: list[Factor] = []
     for part in features:
-        for row in np.flatnonzero(part.weight == own).tolist():
-            truth = _truth(part, row, found)
+        for row in np.flatnonzero(part.weight == number).tolist():
+            truth = _truth(part, row, grounded)
             scope = (*part.scope[row].tolist(), graph.variables + len(factors))
             allowed = truth[..., None] == np.array([False, True])
             factors.append((scope, np.where(allowed, 0.0, -np.inf)))
@@ -151,13 +159,13 @@ def _expected(
         answer = marginals(larger, memory=memory, wanted=list(helpers))
     except ContradictionError:
         raise ContradictionError("no state is possible, so no weight can be fitted") from None
-    return float(sum(one[1] for one in answer.marginals)), len(factors)
+    return float(sum(marginal[1] for marginal in answer.marginals)), len(factors)
 
 
-def _truth(part: Features, row: int, found: Ground) -> NDArray[np.bool_]:
+def _truth(part: Features, row: int, grounded: Ground) -> NDArray[np.bool_]:
     if not isinstance(part, ClauseFeatures):
         return part.truth
-    sizes = tuple(int(found.cardinality[variable]) for variable in part.scope[row])
+    sizes = tuple(int(grounded.cardinality[variable]) for variable in part.scope[row])
     if len(sizes) > MOST_ATOMS:
         raise LimitError(f"a grounding has {len(sizes)} atoms")
     grid = np.indices(sizes)

@@ -64,11 +64,13 @@ def _log_chances(world: TrainingWorld, weights: Floats, seed: int) -> Floats:
     """The log-probability of each variable's value, given the evidence of its world."""
     graph = graph_of(world.ground, weights)
     run = sample(prepare(graph), SystematicScan(), Schedule(samples=SAMPLES), seed=seed)
-    found = run.statistics().probability
+    probability = run.statistics().probability
     rows = np.where(graph.cardinality > 2, graph.cardinality, graph.cardinality - 1)
     first = np.cumsum(np.append(0, rows[:-1]))
     binary = graph.cardinality == 2
-    chance = found[np.minimum(first + np.where(binary, 0, world.values), len(found) - 1)]
+    chance = probability[
+        np.minimum(first + np.where(binary, 0, world.values), len(probability) - 1)
+    ]
     chance = np.where(binary & (world.values == 0), 1.0 - chance, chance)
     chance = np.where(graph.cardinality == 1, 1.0, chance)
     return np.asarray(np.log(np.clip(chance, SURE, 1.0 - SURE)))
@@ -91,9 +93,9 @@ def standard_errors(task: Task, weights: Floats) -> Floats:
             f"standard errors are computed for up to {MOST_WEIGHTS:,} weights, and "
             f"{learned.sum():,} are learned"
         )
-    found = np.zeros(len(weights))
-    found[learned] = np.sqrt(_variances(task, weights))
-    return found
+    errors = np.zeros(len(weights))
+    errors[learned] = np.sqrt(_variances(task, weights))
+    return errors
 
 
 def _variances(task: Task, weights: Floats) -> Floats:
@@ -115,7 +117,7 @@ def _sampled_information(task: Task, weights: Floats) -> Floats:
     """How true groundings vary together in states of chains, and the prior's precision."""
     learned = task.prior.learned
     rounds = max(ROUNDS, int(np.ceil(ROUNDS_PER_WEIGHT * learned.sum())))
-    found = np.eye(int(learned.sum())) * task.prior.deviation**-2
+    information = np.eye(int(learned.sum())) * task.prior.deviation**-2
     for given, sign in ((False, 1.0), (True, -1.0)):
         for chains in _chains(task, given):
             chains.states(weights, sweeps=FIRST_SWEEPS)
@@ -123,9 +125,9 @@ def _sampled_information(task: Task, weights: Floats) -> Floats:
                 [chains.sample(weights, sweeps=SWEEPS).counts[learned] for _ in range(rounds)],
                 axis=1,
             )
-            found += sign * np.atleast_2d(np.cov(counts))
+            information += sign * np.atleast_2d(np.cov(counts))
             check_interrupt()
-    return found
+    return information
 
 
 def _sampled_slopes(task: Task, weights: Floats) -> Floats:

@@ -35,11 +35,11 @@ class TrainingWorld:
     hidden: NDArray[np.bool_]
 
 
-def explained_predicates(program: Program) -> frozenset[str]:
+def predicates_to_explain(program: Program) -> frozenset[str]:
     """Predicates that a generative program explains: all in its formulas, functions excepted."""
     used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
-    given = {name for name, one in program.predicates.items() if one.closed}
-    return frozenset(used - given - set(program.functions.values()))
+    closed = {name for name, predicate in program.predicates.items() if predicate.closed}
+    return frozenset(used - closed - set(program.functions.values()))
 
 
 def training_worlds(
@@ -65,7 +65,7 @@ def training_worlds(
     [[1, 0]]
     """
     unseen = frozenset(hidden)
-    names = explained_predicates(program) if explained is None else frozenset(explained) | unseen
+    names = predicates_to_explain(program) if explained is None else frozenset(explained) | unseen
     _require_predicates(program, names | unseen)
     if not unseen <= names:
         raise InputError(f"no formula has the hidden predicate {min(unseen - names)}")
@@ -79,11 +79,11 @@ def training_worlds(
         _require_certain(database, names)
         filled = replace(database, constants={**database.constants, **shared})
         facts = {name: facts for name, facts in database.facts.items() if name not in names}
-        given = Database(facts, universe(program, [filled]).constants)
+        evidence = Database(facts, universe(program, [filled]).constants)
         world = World(query=names, closed=frozenset(program.predicates) - names)
-        found = ground(program, given, world, max_groundings=max_groundings, memory=memory)
-        _require_decided(found, names)
-        worlds.append(TrainingWorld(found, *_data_values(found, database, names, unseen)))
+        grounded = ground(program, evidence, world, max_groundings=max_groundings, memory=memory)
+        _require_decided(grounded, names)
+        worlds.append(TrainingWorld(grounded, *_data_values(grounded, database, names, unseen)))
     return tuple(worlds)
 
 
@@ -112,36 +112,36 @@ def _require_certain(database: Database, explained: frozenset[str]) -> None:
             )
 
 
-def _require_decided(found: Ground, explained: frozenset[str]) -> None:
+def _require_decided(grounded: Ground, explained: frozenset[str]) -> None:
     """Refuse blocks that are given, but without the value that they must have."""
-    for name, atoms in found.atoms.items():
+    for name, atoms in grounded.atoms.items():
         if name not in explained and atoms.variables:
-            which = variable_names(atoms, found.universe)[0]
+            which = variable_names(atoms, grounded.universe)[0]
             raise ContradictionError(f"the database makes no atom true in the block {which}")
 
 
 def _data_values(
-    found: Ground, database: Database, explained: frozenset[str], unseen: frozenset[str]
+    grounded: Ground, database: Database, explained: frozenset[str], unseen: frozenset[str]
 ) -> tuple[Ints, NDArray[np.bool_]]:
     """The value of each variable, and whether it is hidden."""
-    values = np.zeros(len(found.cardinality), dtype=np.int64)
+    values = np.zeros(len(grounded.cardinality), dtype=np.int64)
     hidden = np.zeros(len(values), dtype=bool)
     for name in sorted(explained):
-        atoms, facts = found.atoms[name], database.facts.get(name)
+        atoms, facts = grounded.atoms[name], database.facts.get(name)
         codes, truth = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int8)
         if facts is not None:
-            codes = fact_codes(atoms.predicate, atoms.radix, facts, found.universe)
+            codes = fact_codes(atoms.predicate, atoms.radix, facts, grounded.universe)
             open_ = atoms.status(codes) == UNKNOWN  # a block of a single atom is decided
             codes, truth = codes[open_], facts.truth[open_]
-        own = slice(atoms.first, atoms.first + atoms.variables)
+        variables = slice(atoms.first, atoms.first + atoms.variables)
         listed, unknown = codes[truth != UNKNOWN], codes[truth == UNKNOWN]
         variable, value = atoms.literals(codes[truth == TRUE])
-        hidden[own] = name in unseen
+        hidden[variables] = name in unseen
         hidden[atoms.literals(unknown)[0]] = True
         if atoms.in_blocks:
             hidden[variable] = False
-            _require_one_each(atoms, variable, hidden[own], found.universe)
-            _require_untouched(atoms, hidden, atoms.literals(listed)[0], found.universe)
+            _require_one_each(atoms, variable, hidden[variables], grounded.universe)
+            _require_untouched(atoms, hidden, atoms.literals(listed)[0], grounded.universe)
         else:
             hidden[atoms.literals(listed)[0]] = False
         values[variable] = value
@@ -169,10 +169,10 @@ def _require_one_each(
     wrong = np.flatnonzero((count != 1) & ~hidden)
     if len(wrong):
         which = variable_names(atoms, everything)[wrong[0]]
-        found = "none" if count[wrong[0]] == 0 else str(count[wrong[0]])
+        count_true = "none" if count[wrong[0]] == 0 else str(count[wrong[0]])
         others = f" (and in {len(wrong) - 1} more blocks)" if len(wrong) > 1 else ""
         raise ContradictionError(
-            f"exactly one atom of the block {which} must be true, but the database has {found}"
+            f"exactly one atom of the block {which} must be true, but the database has {count_true}"
             f"{others}"
         )
 
@@ -198,7 +198,7 @@ class States:
         away = self.counts - self.mean[:, None]
         return np.asarray((away * away) @ self.chances)
 
-    def spread(self, direction: Floats) -> float:
+    def variance_along(self, direction: Floats) -> float:
         """Variance of the counts' sum, weighted by a direction."""
         sums = direction @ self.counts
         away = sums - sums @ self.chances
@@ -219,11 +219,11 @@ class TrueCounts:
 
     def __call__(self, values: Bytes | Ints) -> Floats:
         """Counts [weight, state] in states that are columns [variable, state]."""
-        found = np.empty((self.weights, values.shape[1]))
+        counts = np.empty((self.weights, values.shape[1]))
         step = max(1, BLOCK // max(1, int(self.begin[-1])))
         for first in range(0, values.shape[1], step):
-            found[:, first : first + step] = self._counts(values[:, first : first + step])
-        return found
+            counts[:, first : first + step] = self._counts(values[:, first : first + step])
+        return counts
 
     def _counts(self, values: Bytes | Ints) -> Floats:
         states = values.shape[1]

@@ -43,12 +43,12 @@ def program_text(
 
     Standard errors follow as comments.
     """
-    given = np.zeros(len(weights)) if errors is None else errors
+    standard_errors = np.zeros(len(weights)) if errors is None else errors
     lines = [f"// {line}" for line in remarks.splitlines()]
     lines += [*_declarations(ground.program), ""]
     for number, rule in enumerate(ground.program.rules):
         first, last = ground.first_weight[number : number + 2]
-        lines += _rule_lines(ground, rule, weights[first:last], given[first:last])
+        lines += _rule_lines(ground, rule, weights[first:last], standard_errors[first:last])
     return "\n".join(lines) + "\n"
 
 
@@ -93,8 +93,8 @@ def _rule_lines(ground: Ground, rule: Rule, weights: Floats, errors: Floats) -> 
 
 def _orders(rule: Rule) -> list[Comparison]:
     """What says in which order constants of variables were named."""
-    found = rule.formula.parts if isinstance(rule.formula, And) else ()
-    return [one for one in found if isinstance(one, Comparison) and one.operator == "precedes"]
+    parts = rule.formula.parts if isinstance(rule.formula, And) else ()
+    return [part for part in parts if isinstance(part, Comparison) and part.operator == "precedes"]
 
 
 def _in_order(rule: Rule, binding: Mapping[str, str], universe: Universe) -> bool:
@@ -115,7 +115,9 @@ def _rule_text(rule: Rule, program: Program, constants: Mapping[str, str]) -> st
     words |= {name: constant_text(constant) for name, constant in constants.items()}
     functions = {predicate: name for name, predicate in program.functions.items()}
     links = [atom for atom in atoms_of(rule.formula) if atom.predicate in functions]
-    values = {one.arguments[0].name: one for one in links if isinstance(one.arguments[0], Variable)}
+    values = {
+        link.arguments[0].name: link for link in links if isinstance(link.arguments[0], Variable)
+    }
     wording = _Wording(words, values, functions)
     formula = rule.formula
     if orders := _orders(rule):
@@ -136,9 +138,9 @@ class _Wording:
         """A formula without parentheses around it."""
         match formula:
             case Atom(predicate, arguments):
-                return _applied(predicate, map(self.term, arguments))
+                return _application(predicate, map(self.term, arguments))
             case Comparison("substr", left, right):
-                return _applied("substr", map(self.term, (left, right)))
+                return _application("substr", map(self.term, (left, right)))
             case Comparison(operator, left, right):
                 return f"({self.term(left)} {operator} {self.term(right)})"
             case Truth(holds):
@@ -180,25 +182,27 @@ class _Wording:
                 return constant_text(name)
             case Variable(name) if name in self.values:
                 link = self.values[name]
-                return _applied(self.functions[link.predicate], map(self.term, link.arguments[1:]))
+                return _application(
+                    self.functions[link.predicate], map(self.term, link.arguments[1:])
+                )
             case Variable(name):
                 return self.words[name]
             case Arithmetic(function, arguments):
-                return _applied(function, map(self.term, arguments))
+                return _application(function, map(self.term, arguments))
 
 
 def _free_names(names: Mapping[str, str], taken: set[str]) -> Iterator[str]:
     """The names of variables, changed where they mean something else in the program."""
     used = {*taken, *names}
     for name in names:
-        fresh = _unmarked(name)
+        fresh = _plain_name(name)
         while fresh in taken or (fresh != name and fresh in used):
             fresh += "_"
         used.add(fresh)
         yield fresh
 
 
-def _unmarked(name: str) -> str:
+def _plain_name(name: str) -> str:
     """The name of a variable as all dialects can read it."""
     bare = name.lstrip("?@")
     return bare if bare and not (bare[0].isupper() or bare[0].isdigit()) else f"x{bare}"
@@ -218,14 +222,14 @@ def _without_links(
 
     match formula:
         case And(parts) | Or(parts):
-            kept = tuple(inside(part) for part in parts if not is_link(part))
-            return kept[0] if len(kept) == 1 else type(formula)(kept)
+            remaining = tuple(inside(part) for part in parts if not is_link(part))
+            return remaining[0] if len(remaining) == 1 else type(formula)(remaining)
         case Exist(variables, body) | Forall(variables, body):
             bound = tuple(name for name in variables if name not in values)
             return type(formula)(bound, inside(body)) if bound else inside(body)
     return with_parts(formula, inside)
 
 
-def _applied(name: str, words: Iterable[str]) -> str:
+def _application(name: str, words: Iterable[str]) -> str:
     arguments = ",".join(words)
     return f"{name}({arguments})" if arguments else name

@@ -3,7 +3,7 @@ from orbitmc.mln.symmetry.approximate_classes import (
 )
 from orbitmc.mln.symmetry.approximate_classes import classes_by_evidence as classes_by_evidence
 from orbitmc.mln.symmetry.approximate_classes import classes_by_messages as classes_by_messages
-from orbitmc.mln.symmetry.approximate_classes import clustered_weights as clustered_weights
+from orbitmc.mln.symmetry.approximate_classes import cluster_rule_weights as cluster_rule_weights
 from orbitmc.mln.symmetry.approximate_classes import variable_cells as variable_cells
 from orbitmc.mln.symmetry.classes import Classes as Classes
 from orbitmc.mln.symmetry.classes import constant_swaps as constant_swaps

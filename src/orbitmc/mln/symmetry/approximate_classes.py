@@ -34,14 +34,14 @@ def classes_by_evidence(ground: Ground, clusters: int = 6) -> Classes:
     """
     require_clusters(clusters)
     known = list(relations(ground))
-    own = {kind: _counts(known, kind, size) for kind, size in ground.universe.sizes.items()}
-    undecided = _undecided(ground)
-    found = {}
+    counts = {kind: _counts(known, kind, size) for kind, size in ground.universe.sizes.items()}
+    undecided = _undecided_counts(ground)
+    classes = {}
     for kind, free in free_constants(ground).items():
-        seen = np.hstack([own[kind], *_around(known, kind, own), undecided[kind]])
-        found[kind] = np.full(len(free), -1)
-        found[kind][free] = clusters_of_vectors(_standardised(seen[free]), clusters)
-    return found
+        traits = np.hstack([counts[kind], *_around(known, kind, counts), undecided[kind]])
+        classes[kind] = np.full(len(free), -1)
+        classes[kind][free] = clusters_of_vectors(_standardise(traits[free]), clusters)
+    return classes
 
 
 def classes_by_messages(ground: Ground, model: Model, *, rounds: int = 1) -> Classes:
@@ -68,15 +68,15 @@ def classes_by_messages(ground: Ground, model: Model, *, rounds: int = 1) -> Cla
                 beside = [column for other, column in enumerate(named) if other != place]
                 keys = np.stack([colour[variable], *beside], axis=1)
                 _, which = np.unique(keys, axis=0, return_inverse=True)
-                drawn = rng.integers(2**64, size=len(variable), dtype=np.uint64)
-                np.add.at(words[kind], rows[:, place], drawn[which.reshape(-1)])
-    found = {kind: np.full(len(mark), -1) for kind, mark in free.items()}
+                random_words = rng.integers(2**64, size=len(variable), dtype=np.uint64)
+                np.add.at(words[kind], rows[:, place], random_words[which.reshape(-1)])
+    classes = {kind: np.full(len(mark), -1) for kind, mark in free.items()}
     for kind, mark in free.items():
-        found[kind][mark] = np.unique(words[kind][mark], return_inverse=True)[1]
-    return found
+        classes[kind][mark] = np.unique(words[kind][mark], return_inverse=True)[1]
+    return classes
 
 
-def clustered_weights(ground: Ground, clusters: int = 6) -> Floats:
+def cluster_rule_weights(ground: Ground, clusters: int = 6) -> Floats:
     """Weights in which the copies of every rule have at most so many different ones.
 
     Rules that differ only in the constants of their atoms count as copies of one. The clusters are
@@ -88,11 +88,11 @@ def clustered_weights(ground: Ground, clusters: int = 6) -> Floats:
     shape = np.repeat(numbers, np.diff(ground.first_weight))
     weights = ground.weights.copy()
     for number in range(len(shapes)):
-        own = np.flatnonzero((shape == number) & np.isfinite(weights))
-        if len(own):
-            labels = clusters_of_numbers(weights[own], clusters)
-            means = cluster_means(weights[own, None], labels, int(labels.max()) + 1)
-            weights[own] = means[labels, 0]
+        copies = np.flatnonzero((shape == number) & np.isfinite(weights))
+        if len(copies):
+            labels = clusters_of_numbers(weights[copies], clusters)
+            means = cluster_means(weights[copies, None], labels, int(labels.max()) + 1)
+            weights[copies] = means[labels, 0]
     return weights
 
 
@@ -100,8 +100,8 @@ def free_constants(ground: Ground) -> dict[str, np.ndarray]:
     """For each type, which constants no formula names, and no copy of a rule has its weight for."""
     marks = fixed_constants(ground.program, ground.universe)
     for number, rule in enumerate(ground.program.rules):
-        own = ground.weights[ground.first_weight[number] : ground.first_weight[number + 1]]
-        if len(np.unique(own)) > 1:
+        copies = ground.weights[ground.first_weight[number] : ground.first_weight[number + 1]]
+        if len(np.unique(copies)) > 1:
             for name in rule.per_constant:
                 marks[rule.types[name]][:] = True
     return {kind: ~mark for kind, mark in marks.items()}
@@ -116,7 +116,7 @@ def _counts(known: list[Relation], kind: str, size: int) -> Floats:
     for relation in known:
         rows = relation.arguments
         again = (rows[:, :1] == rows).all(axis=1) & relation.is_among_equals
-        for place in np.flatnonzero([own == kind for own in relation.kinds]):
+        for place in np.flatnonzero([argument_kind == kind for argument_kind in relation.kinds]):
             column = rows[:, place]
             for truth in np.unique(relation.truth):
                 for mark in (again, ~again):
@@ -126,22 +126,22 @@ def _counts(known: list[Relation], kind: str, size: int) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _around(known: list[Relation], kind: str, own: dict[str, Floats]) -> Iterator[Floats]:
+def _around(known: list[Relation], kind: str, counts: dict[str, Floats]) -> Iterator[Floats]:
     """Averages over those to whom constants of a type are related."""
     for relation in known:
         if len(relation.kinds) != 2:
             continue
         for place in (0, 1):
             if relation.kinds[place] == kind:
-                partner = own[relation.kinds[1 - place]]
+                partner = counts[relation.kinds[1 - place]]
                 here, there = relation.arguments[:, place], relation.arguments[:, 1 - place]
-                shape = (len(own[kind]), len(partner))
+                shape = (len(counts[kind]), len(partner))
                 joined = csr_array((np.ones(len(here)), (here, there)), shape=shape)
                 totals = joined.sum(axis=1)
                 yield (joined @ partner) / np.maximum(totals, 1.0)[:, None]
 
 
-def _undecided(ground: Ground) -> dict[str, Floats]:
+def _undecided_counts(ground: Ground) -> dict[str, Floats]:
     """How often undecided groundings of each rule speak of each constant, by type."""
     rules, variables = len(ground.program.rules), len(ground.cardinality)
     read = csr_array((variables, rules))  # how often the groundings of a rule read a variable
@@ -150,28 +150,28 @@ def _undecided(ground: Ground) -> dict[str, Floats]:
         places = np.repeat(rule, part.scope.shape[1])
         entries = (np.ones(len(places)), (part.scope.reshape(-1), places))
         read = read + csr_array(entries, shape=read.shape)
-    found = {}
+    counts = {}
     for kind, size in ground.universe.sizes.items():
         speak = csr_array((size, variables))
         for atoms in ground.atoms.values():
             rows = rows_of(ground, atoms, atoms.variable_codes())
-            own = zip(atoms.predicate.types, atoms.predicate.exclusive, strict=True)
-            for place, (other, exclusive) in enumerate(own):
+            arguments = zip(atoms.predicate.types, atoms.predicate.exclusive, strict=True)
+            for place, (other, exclusive) in enumerate(arguments):
                 if other == kind and not exclusive:
                     variable = atoms.first + np.arange(atoms.variables)
                     entries = (np.ones(len(variable)), (rows[:, place], variable))
                     speak = speak + csr_array(entries, shape=speak.shape)
-        found[kind] = (speak @ read).toarray()
-    return found
+        counts[kind] = (speak @ read).toarray()
+    return counts
 
 
-def _standardised(vectors: Floats) -> Floats:
+def _standardise(vectors: Floats) -> Floats:
     """Mean zero and spread one in every column that has any, turned into few dimensions."""
-    spread = vectors.std(axis=0) if len(vectors) else np.zeros(1)
-    varied = spread > 1e-12
+    deviation = vectors.std(axis=0) if len(vectors) else np.zeros(1)
+    varied = deviation > 1e-12
     if not varied.any():
         return np.zeros((len(vectors), 1))
-    scaled: Floats = (vectors - vectors.mean(axis=0))[:, varied] / spread[varied]
+    scaled: Floats = (vectors - vectors.mean(axis=0))[:, varied] / deviation[varied]
     first, which = row_classes(snap(scaled))
     if scaled.shape[1] > len(scaled):  # distances stay the same
         left, lengths, _ = np.linalg.svd(scaled, full_matrices=False)
@@ -200,8 +200,8 @@ def classes_by_boolean_rank(ground: Ground, rank: int = 5, *, clusters: int = 6)
     columns = {kind: [np.where(mark, 0, 1)] for kind, mark in free.items()}
     for relation in relations(ground):
         if len(relation.kinds) == 1:
-            own = columns[relation.kinds[0]]
-            own.append(_labels(relation, relation.arguments[:, 0], len(own[0]), clusters))
+            labels = columns[relation.kinds[0]]
+            labels.append(_labels(relation, relation.arguments[:, 0], len(labels[0]), clusters))
         elif len(relation.kinds) == 2:
             for kind, column in _signatures(ground, relation, rank):
                 columns[kind].append(column)
@@ -219,18 +219,18 @@ def _truths(ground: Ground, relation: Relation, truth: int) -> Matrix:
             f"{relation.name} has {shape[0] * shape[1]:,} pairs, too many for a matrix; its "
             "Boolean rank cannot be lowered"
         )
-    found = np.zeros(shape, dtype=np.bool_)
+    related = np.zeros(shape, dtype=np.bool_)
     chosen = relation.arguments[relation.truth == truth]
-    found[chosen[:, 0], chosen[:, 1]] = True
-    return found
+    related[chosen[:, 0], chosen[:, 1]] = True
+    return related
 
 
 def _labels(relation: Relation, constant: Ints, size: int, clusters: int) -> Ints:
     """What is known of single constants; -1 where nothing is."""
     soft = clusters_of_numbers(relation.log_odds, clusters)
-    found = np.full(size, -1)
-    found[constant] = relation.truth.astype(np.int64) * clusters + soft
-    return found
+    labels = np.full(size, -1)
+    labels[constant] = relation.truth.astype(np.int64) * clusters + soft
+    return labels
 
 
 def _signatures(ground: Ground, relation: Relation, rank: int) -> Iterator[tuple[str, Ints]]:
@@ -238,14 +238,14 @@ def _signatures(ground: Ground, relation: Relation, rank: int) -> Iterator[tuple
     cover = factorise_links if relation.is_among_equals else factorise
     for truth in np.unique(relation.truth):
         matrix = _truths(ground, relation, int(truth))
-        found = cover(matrix, rank)
-        for kind, sides in zip(relation.kinds, (found.rows, found.columns), strict=True):
+        rectangles = cover(matrix, rank)
+        for kind, sides in zip(relation.kinds, (rectangles.rows, rectangles.columns), strict=True):
             yield kind, row_classes(sides.astype(np.int64))[1]
     if relation.is_among_equals and len(relation.truth):
-        one, other = relation.arguments.T
-        alone = one == other
+        first, second = relation.arguments.T
+        alone = first == second
         itself = np.full(ground.universe.size(relation.kinds[0]), -1)
-        itself[one[alone]] = relation.truth[alone]
+        itself[first[alone]] = relation.truth[alone]
         yield relation.kinds[0], itself
 
 
@@ -259,15 +259,15 @@ def variable_cells(ground: Ground, classes: Classes) -> Ints:
     same classes, place by place, and are equal to each other at the same places. Constants without
     a class stand for themselves.
     """
-    found = np.zeros(len(ground.cardinality), dtype=np.int64)
+    cells_of = np.zeros(len(ground.cardinality), dtype=np.int64)
     offset = 0
     for atoms in ground.atoms.values():
-        own = slice(atoms.first, atoms.first + atoms.variables)
-        traits = [ground.cardinality[own], *_traits(ground, atoms, classes)]
+        variables = slice(atoms.first, atoms.first + atoms.variables)
+        traits = [ground.cardinality[variables], *_traits(ground, atoms, classes)]
         first, cells = row_classes(np.stack(traits, axis=1))
-        found[own] = offset + cells
+        cells_of[variables] = offset + cells
         offset += len(first)
-    return found
+    return cells_of
 
 
 def _traits(ground: Ground, atoms: Atoms, classes: Classes) -> Iterator[Ints]:
@@ -276,8 +276,8 @@ def _traits(ground: Ground, atoms: Atoms, classes: Classes) -> Iterator[Ints]:
     kinds = atoms.predicate.types
     for place, (kind, column) in enumerate(zip(kinds, columns, strict=True)):
         size = ground.universe.size(kind)
-        own = classes.get(kind, np.full(size, -1))
-        yield np.where(own < 0, -1 - np.arange(size), own)[column]
+        class_of = classes.get(kind, np.full(size, -1))
+        yield np.where(class_of < 0, -1 - np.arange(size), class_of)[column]
         for other in range(place):
             if kinds[other] == kind:
                 yield (columns[other] == column).astype(np.int64)

@@ -80,18 +80,18 @@ def value_kinds(ground: Ground) -> set[str]:
     }
 
 
-def _row_of(classes: Classes, universe: Universe, kept: set[str]) -> Ints:
+def _row_of(classes: Classes, universe: Universe, excluded: set[str]) -> Ints:
     """Classes of all constants in one row, numbered apart for each type."""
     row = [np.zeros(0, dtype=np.int64)]
     offset = 0
     for kind in universe.constants:
-        own = classes.get(kind)
-        if own is None or kind in kept:
-            own = np.full(universe.size(kind), -1)
-        elif len(own) != universe.size(kind):
+        class_of = classes.get(kind)
+        if class_of is None or kind in excluded:
+            class_of = np.full(universe.size(kind), -1)
+        elif len(class_of) != universe.size(kind):
             raise InputError(f"{universe.size(kind)} constants of {kind} need a class each")
-        row.append(np.where(own < 0, -1, own + offset))
-        offset += int(own.max(initial=-1)) + 1
+        row.append(np.where(class_of < 0, -1, class_of + offset))
+        offset += int(class_of.max(initial=-1)) + 1
     return np.concatenate(row)
 
 
@@ -113,7 +113,7 @@ def _families(atoms: Atoms, universe: Universe, kinds: list[str]) -> Iterator[_F
         return
     predicate = atoms.predicate
     places = [place for place, mark in enumerate(predicate.exclusive) if not mark]
-    own = [predicate.types[place] for place in places]
+    kinds_of = [predicate.types[place] for place in places]
     variable = atoms.first + np.arange(atoms.variables)
     code = atoms.variable_codes()
     alike = _same_values(atoms, code)
@@ -121,21 +121,21 @@ def _families(atoms: Atoms, universe: Universe, kinds: list[str]) -> Iterator[_F
         yield _Family(
             variable=variable[alike == number],
             code=code[alike == number],
-            place_kind=np.array([kinds.index(kind) for kind in own], dtype=np.int64),
+            place_kind=np.array([kinds.index(kind) for kind in kinds_of], dtype=np.int64),
             radix=atoms.radix[places],
-            size=np.array([universe.size(kind) for kind in own], dtype=np.int64),
+            size=np.array([universe.size(kind) for kind in kinds_of], dtype=np.int64),
         )
 
 
 def _same_values(atoms: Atoms, code: Ints) -> Ints:
     """Number variables by which values evidence excludes from their blocks."""
     numbers: dict[tuple[int, ...], int] = {(): 0}
-    found = np.zeros(len(code), dtype=np.int64)
-    for block, values in atoms.excluded().items():
+    number_of = np.zeros(len(code), dtype=np.int64)
+    for block, values in atoms.excluded_values().items():
         place = np.searchsorted(code, block * atoms.width)
         if place < len(code) and code[place] == block * atoms.width:
-            found[place] = numbers.setdefault(tuple(values), len(numbers))
-    return found
+            number_of[place] = numbers.setdefault(tuple(values), len(numbers))
+    return number_of
 
 
 def _mentions(families: list[_Family], first: Ints) -> tuple[Ints, Ints]:
@@ -165,9 +165,9 @@ def _by_variable(families: list[_Family], variables: int) -> dict[str, np.ndarra
         "family": indices(number),
         "code": readonly(code),
         "place_start": starts(places),
-        "place_kind": indices(np.concatenate(nothing + [one.place_kind for one in families])),
-        "radix": readonly(np.concatenate(nothing + [one.radix for one in families])),
-        "size": readonly(np.concatenate(nothing + [one.size for one in families])),
+        "place_kind": indices(np.concatenate(nothing + [part.place_kind for part in families])),
+        "radix": readonly(np.concatenate(nothing + [part.radix for part in families])),
+        "size": readonly(np.concatenate(nothing + [part.size for part in families])),
         "code_start": starts(counts),
         "known_code": readonly(known),
         "owner": indices(owner),
@@ -273,28 +273,30 @@ def rows_of(ground: Ground, atoms: Atoms, codes: Ints) -> Ints:
 def soft_evidence(ground: Ground, atoms: Atoms) -> tuple[Ints, Floats]:
     """Codes of the atoms of a predicate with soft evidence, ascending, and their log-odds."""
     soft = ground.soft
-    own = (soft.variable >= atoms.first) & (soft.variable < atoms.first + atoms.variables)
-    if not own.any():
+    of_predicate = (soft.variable >= atoms.first) & (soft.variable < atoms.first + atoms.variables)
+    if not of_predicate.any():
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     codes = atoms.unknown()
     most = int(ground.cardinality.max())
     variable, value = atoms.literals(codes)
     # literals rise with codes, so this finds each atom again
-    place = np.searchsorted(variable * most + value, soft.variable[own] * most + soft.value[own])
+    place = np.searchsorted(
+        variable * most + value, soft.variable[of_predicate] * most + soft.value[of_predicate]
+    )
     order = np.argsort(place)
-    return codes[place[order]], soft.log_odds[own][order]
+    return codes[place[order]], soft.log_odds[of_predicate][order]
 
 
 def _unusual_atoms(ground: Ground, atoms: Atoms) -> tuple[Ints, Floats]:
     """Codes, ascending, of atoms that are not as usual, and their log-odds."""
-    given = atoms.known
+    codes_given = atoms.known
     if atoms.in_blocks:
-        undecided = atoms.fixed[given // atoms.width] < 0
-        excluded = given[(atoms.truth == FALSE) & undecided]
-        given = np.concatenate([atoms.fixed[atoms.fixed >= 0], excluded])
-    given = given[atoms.status(given) != atoms.default]
+        undecided = atoms.fixed[codes_given // atoms.width] < 0
+        excluded = codes_given[(atoms.truth == FALSE) & undecided]
+        codes_given = np.concatenate([atoms.fixed[atoms.fixed >= 0], excluded])
+    codes_given = codes_given[atoms.status(codes_given) != atoms.default]
     doubted, doubts = soft_evidence(ground, atoms)
-    codes = np.union1d(given, doubted)
+    codes = np.union1d(codes_given, doubted)
     log_odds = np.zeros(len(codes))
     log_odds[np.searchsorted(codes, doubted)] = doubts
     return codes, log_odds

@@ -46,29 +46,29 @@ class Renamings:
         """Swaps of neighbours that generate all permutations within classes."""
         for kind, classes in self.classes.items():
             order = np.argsort(classes, kind="stable")
-            for one, other in itertools.pairwise(order):
-                if classes[one] == classes[other]:
+            for first, second in itertools.pairwise(order):
+                if classes[first] == classes[second]:
                     images = np.arange(len(classes))
-                    images[[one, other]] = other, one
+                    images[[first, second]] = second, first
                     yield {kind: images}
 
 
 def renamings(ground: Ground, *, seconds: float = 10.0) -> Renamings:
     """Find the renamings of constants that leave a ground program unchanged."""
     started = working_time()
-    found = graph_automorphisms(constant_graph(ground), started=started, seconds=seconds)
+    result = graph_automorphisms(constant_graph(ground), started=started, seconds=seconds)
     first = first_constants(ground)
     sizes = ground.universe.sizes
     return Renamings(
-        classes={kind: found.twins[first[kind] : first[kind] + sizes[kind]] for kind in first},
+        classes={kind: result.twins[first[kind] : first[kind] + sizes[kind]] for kind in first},
         others=tuple(
-            _images(found.moves, number, first, sizes)
-            for number in range(len(found.moves.start) - 1)
+            _images(result.moves, number, first, sizes)
+            for number in range(len(result.moves.start) - 1)
         ),
-        order=found.order,
-        complete=found.complete,
+        order=result.order,
+        complete=result.complete,
         seconds=working_time() - started,
-        how=found.how,
+        how=result.how,
     )
 
 
@@ -87,9 +87,9 @@ def constant_graph(ground: Ground) -> ColoredGraph:
     offset = 0
     for rows, label in facts:
         if rows.shape[1] == 2:
-            one, other = rows.T
-            apart, labels = one != other, offset + 2 * label
-            drawing.join(one[apart], other[apart], labels[apart], labels[apart] + 1)
+            left, right = rows.T
+            apart, labels = left != right, offset + 2 * label
+            drawing.join(left[apart], right[apart], labels[apart], labels[apart] + 1)
             offset += 2 * (int(label.max()) + 1)
         elif rows.shape[1] > 2:
             drawing.add_factors(label, rows, np.broadcast_to(np.arange(rows.shape[1]), rows.shape))
@@ -160,7 +160,7 @@ def induced_permutation(ground: Ground, images: Mapping[str, Ints]) -> Permutati
     """
     codes_here, codes_there = [], []
     for atoms in ground.atoms.values():
-        here = _moved(atoms, images, ground.universe)
+        here = _moved_codes(atoms, images, ground.universe)
         columns = atoms.arguments(here, ground.universe)
         for place, kind in enumerate(atoms.predicate.types):
             if kind in images:
@@ -177,7 +177,7 @@ def induced_permutation(ground: Ground, images: Mapping[str, Ints]) -> Permutati
     return _permutation(ground.cardinality, variable, value, image, image_value)
 
 
-def _moved(atoms: Atoms, images: Mapping[str, Ints], universe: Universe) -> Ints:
+def _moved_codes(atoms: Atoms, images: Mapping[str, Ints], universe: Universe) -> Ints:
     """Codes of the unknown atoms that speak of a constant that moves, with all of their blocks."""
     kinds, exclusive = atoms.predicate.types, atoms.predicate.exclusive
     moving = [_moving(images.get(kind)) for kind in kinds]
@@ -201,14 +201,14 @@ def _moving(images: Ints | None) -> Ints:
 
 def _speaking(atoms: Atoms, moving: Sequence[Ints], universe: Universe) -> Ints:
     """Codes of all atoms with one of the constants at some place."""
-    found = [np.zeros(0, dtype=np.int64)]
+    parts = [np.zeros(0, dtype=np.int64)]
     for place, some in enumerate(moving):
         codes = np.zeros(1, dtype=np.int64)
         for other, kind in enumerate(atoms.predicate.types):
             digits = some if other == place else np.arange(universe.size(kind))
             codes = (codes[:, None] + atoms.radix[other] * digits).reshape(-1)
-        found.append(codes)
-    return np.unique(np.concatenate(found))
+        parts.append(codes)
+    return np.unique(np.concatenate(parts))
 
 
 def _permutation(
@@ -221,7 +221,7 @@ def _permutation(
     begin = np.cumsum(sizes) - sizes
     value_map = np.arange(sizes.sum()) - np.repeat(begin, sizes)
     value_map[begin[np.searchsorted(moved, variable)] + value] = image_value
-    kept = value_map == np.arange(sizes.sum()) - np.repeat(begin, sizes)
-    if kept.all():
+    unchanged = value_map == np.arange(sizes.sum()) - np.repeat(begin, sizes)
+    if unchanged.all():
         return normalise(len(cardinality), moved, goal)
     return normalise(len(cardinality), moved, goal, starts(sizes), value_map)
