@@ -12,7 +12,7 @@ INTEROP_BIN = $(INTEROP)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 INTEROP_SECONDS ?= 900
 WORKERS ?= 2
 NUMBA ?= numba
-SLOWER = $(addprefix --ignore=tests/claims/test_,trust.py threads.py own_kernel.py surroundings.py)
+SLOWER = $(addprefix --ignore=tests/claims/test_,trust.py threads.py own_kernel.py)
 FAST = tests/claims tests/skeletons tests/graph tests/groups tests/models tests/test_tree.py $(SLOWER)
 
 .PHONY: help demo test test-fast test-interop try-interop test-numba lint check check-slow format
