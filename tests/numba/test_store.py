@@ -132,13 +132,12 @@ def test_a_link_is_no_folder(places):
     assert store.folder() == places / "usual" / "orbitmc" / "machine-code"
 
 
-def test_what_was_not_used_for_longest_makes_room(empty_folder, monkeypatch):
-    monkeypatch.setattr(store, "MOST_BYTES", 250)
+def test_what_was_not_used_for_longest_makes_room(empty_folder):
     for age, name in enumerate(["new", "older", "oldest"]):
         file = empty_folder / name
         file.write_bytes(bytes(100))
         os.utime(file, (1e9 - age, 1e9 - age))
-    store.write(empty_folder / "code", b"x")
+    store.write(empty_folder / "code", b"x", most_bytes=250)
     assert sorted(file.name for file in empty_folder.iterdir()) == ["code", "new", "older"]
 
 

@@ -110,7 +110,7 @@ def read(file: Path) -> bytes | None:
     return payload if hashlib.sha256(payload).digest() == checksum else None
 
 
-def write(file: Path, payload: bytes) -> None:
+def write(file: Path, payload: bytes, *, most_bytes: int = MOST_BYTES) -> None:
     """Put a file into its place at once; a full or unwritable disk costs only time later."""
     try:
         handle, name = tempfile.mkstemp(dir=file.parent)
@@ -121,19 +121,19 @@ def write(file: Path, payload: bytes) -> None:
         except OSError:
             os.unlink(name)
             return
-        _make_room(file.parent)
+        _make_room(file.parent, most_bytes)
     except OSError:
         return
 
 
 @functools.cache
-def _make_room(place: Path) -> None:
+def _make_room(place: Path, most_bytes: int) -> None:
     """Remove what was not used for longest, once per process, until the rest is small enough."""
     files = sorted(place.iterdir(), key=lambda file: -file.stat().st_mtime)
     total = 0
     for file in files:
         total += file.stat().st_size
-        if total > MOST_BYTES:
+        if total > most_bytes:
             file.unlink(missing_ok=True)
 
 
