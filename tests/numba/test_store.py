@@ -175,3 +175,21 @@ def test_other_versions_have_other_files(empty_folder, monkeypatch):
     before = file_for(some_function)
     monkeypatch.setattr(store.numba, "__version__", "0.0.1")
     assert before.name != file_for(some_function).name
+
+
+def test_what_was_looked_up_is_loaded_without_another_look(empty_folder, monkeypatch):
+    class Target(HostCode):
+        def codegen(self):
+            return self
+
+        def refresh(self):
+            pass
+
+    code, looks = store.MachineCode(some_function, lambda signature: set()), []
+    digest = store.digest_of
+    monkeypatch.setattr(store, "digest_of", lambda modules: (looks.append(1), digest(modules))[1])
+    assert not code.has("(int64,)", Target())
+    assert code.load_overload("(int64,)", Target()) is None
+    assert len(looks) == 1
+    assert code.load_overload("(int64,)", Target()) is None
+    assert len(looks) == 2
