@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from orbitmc.estimate.marginals import OF_VALUES, Columns
+from orbitmc.estimate.marginals import OF_VALUES, ROWS, Columns
 from orbitmc.estimate.verdicts import FAIR, RARE, VERDICTS
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def headings(answer: Marginals) -> tuple[str, ...]:
     return CERTAIN if answer.about.method == "exact" else SAMPLED
 
 
-def rows(answer: Marginals) -> Iterator[tuple[str, ...]]:
+def rows(answer: Marginals, rows_at_a_time: int = ROWS) -> Iterator[tuple[str, ...]]:
     """One row of words per value of each variable."""
     short = headings(answer) == CERTAIN
-    for piece in answer.columns.pieces():
+    for piece in answer.columns.pieces(rows_at_a_time):
         yield from _rows(piece, short)
 
 

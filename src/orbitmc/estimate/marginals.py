@@ -179,10 +179,10 @@ class Columns:
             part=self.part[places],
         )
 
-    def pieces(self) -> Iterator["Columns"]:
+    def pieces(self, rows_at_a_time: int = ROWS) -> Iterator["Columns"]:
         """All variables, a few thousand at a time."""
-        for first in range(0, len(self.names), ROWS):
-            last = min(first + ROWS, len(self.names))
+        for first in range(0, len(self.names), rows_at_a_time):
+            last = min(first + rows_at_a_time, len(self.names))
             start = self.start[first : last + 1]
             rows = slice(start[0], start[-1])
             yield Columns(

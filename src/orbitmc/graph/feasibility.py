@@ -191,7 +191,7 @@ def _find(
             _set_preferred(domains, preference, order, state)
             return FOUND
         if not smallest_first:
-            decided = place
+            decided = np.int64(place)
         variable = np.int64(order[place])
         value = _preferred_value(domains, variable, preference)
         decisions[PLACE, depth] = decided
