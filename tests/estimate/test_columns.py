@@ -52,7 +52,7 @@ def test_joined_and_taken_columns_keep_variables_whole():
 
 
 def test_pieces_are_the_whole(monkeypatch):
-    monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(module, "VARIABLES_AT_A_TIME", 4)
     each = some(11)
     pieces = list(gathered(each).pieces())
     assert [len(piece.names) for piece in pieces] == [4, 4, 3]

@@ -26,7 +26,7 @@ def tallies(rows, *, packs=2, variables=0):
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 23])
 def test_chunks_change_nothing(monkeypatch, rows):
     whole = statistics(tallies(rows, variables=5), RECORDED, LANES)
-    monkeypatch.setattr(row_summaries, "ROWS", 4)
+    monkeypatch.setattr(row_summaries, "ROWS_AT_A_TIME", 4)
     found = statistics(tallies(rows, variables=5), RECORDED, LANES)
     assert (found.lanes, found.recorded) == (whole.lanes, whole.recorded)
     for name in NUMBERS:
@@ -45,12 +45,12 @@ def test_rows_of_all_chunks_share_one_false_alarm_rate(monkeypatch):
             break
     else:
         pytest.fail("no strength tells the two rates apart")
-    monkeypatch.setattr(row_summaries, "ROWS", chunk)
+    monkeypatch.setattr(row_summaries, "ROWS_AT_A_TIME", chunk)
     assert not statistics([noise._replace(sums=sums)], RECORDED, LANES).kept.any()
 
 
 def test_rows_of_a_pool_are_averaged_and_share_all_numbers(monkeypatch):
-    monkeypatch.setattr(row_summaries, "ROWS", 2)
+    monkeypatch.setattr(row_summaries, "ROWS_AT_A_TIME", 2)
     pools = np.array([0, 1, 0, 2, 3, 3, 3])
     found = statistics(tallies(7), RECORDED, LANES, pools)
     alone = statistics(tallies(7), RECORDED, LANES)
@@ -73,7 +73,7 @@ def test_rounding_of_long_sums_is_no_drift():
     for part, length in enumerate(lengths):
         sums[part] = np.cumsum(np.full(length, 0.7))[-1]
     means = sums[:, 0, 0] / lengths
-    assert np.ptp(means) > row_summaries.ROUNDING
+    assert np.ptp(means) > row_summaries.LIMIT_ROUNDING
     found = row_summaries.row_summaries([RaoBlackwellTally(sums, None, None)], recorded, LANES)
     assert not found.drifts.any()
     assert not found.kept.any()

@@ -52,8 +52,8 @@ def answer(seed, variables=30, certain_too=True):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_streamed_table_is_the_table_as_a_whole(monkeypatch, seed):
-    monkeypatch.setattr(columns_module, "ROWS", 7)
-    monkeypatch.setattr(tables, "LINES", 5)
+    monkeypatch.setattr(columns_module, "VARIABLES_AT_A_TIME", 7)
+    monkeypatch.setattr(tables, "LINES_AT_A_TIME", 5)
     found = answer(seed, certain_too=seed % 2 == 0)
     pieces = list(plain_pieces(found))
     assert len(pieces) > 3
@@ -80,7 +80,7 @@ def test_a_long_table_is_plain_on_a_terminal(monkeypatch):
 
 @pytest.mark.parametrize("rows_at_a_time", [1, 7, 4096])
 def test_streamed_numbers_are_all_there(monkeypatch, rows_at_a_time):
-    monkeypatch.setattr(columns_module, "ROWS", rows_at_a_time)
+    monkeypatch.setattr(columns_module, "VARIABLES_AT_A_TIME", rows_at_a_time)
     found = answer(3)
     whole = json.loads("".join(json_pieces(found)))
     assert list(whole["variables"]) == list(found)

@@ -128,7 +128,7 @@ def _description(setting: Setting) -> str:
     return "; ".join(part for part in (setting.expected, default, listeners) if part)
 
 
-WORDS = {
+TYPE_WORDS = {
     int: "a whole number",
     float: "a number",
     bool: "yes or no",
@@ -144,7 +144,7 @@ def _in_words(kind: Any) -> str:
         return f"{', '.join(most)} or {last}"
     if get_origin(kind) in (Sequence, Mapping):
         return "a list of words" if get_origin(kind) is Sequence else "an object"
-    return WORDS.get(kind, "a kernel")
+    return TYPE_WORDS.get(kind, "a kernel")
 
 
 def _is_of(value: object, kind: Any) -> bool:

@@ -116,7 +116,7 @@ def write_report(
     """Write a page, if somebody wants one; gives an exit code if that failed."""
     if path is None:
         return 0
-    from orbitmc.report.page import MOST_ROWS, rows_file
+    from orbitmc.report.page import MOST_PAGE_ROWS, rows_file
 
     try:
         answer.report(path, overwrite=rows_file(path) == output)
@@ -124,7 +124,7 @@ def write_report(
         print_remark(f"the report was not written: {error}")
         return error.exit_code
     if not quiet:
-        more = len(answer.columns.probability) > MOST_ROWS
+        more = len(answer.columns.probability) > MOST_PAGE_ROWS
         print_remark(
             f"the report is in {path}" + (f", all its rows in {rows_file(path)}" if more else "")
         )

@@ -18,10 +18,12 @@ from orbitmc.graph.factor_graph import FactorGraph
 # do. Of long clauses, the literals that hold are counted once, and the counts are kept while
 # variables change in turn.
 
-LONG = 16  # literals: counts of shorter clauses would take more room than the clauses
-LONGEST = 2**16 - 1  # literals: a count has 16 bits
-SHARED = 4  # tables of three that are alike around a variable: fewer are read one by one
-NEGLIGIBLE = 1e-14  # of a number: what is left of it comes from rounding
+LONG_CLAUSE = 16  # literals: counts of shorter clauses would take more room than the clauses
+LONGEST_CLAUSE = 2**16 - 1  # literals: a count has 16 bits
+LEAST_SHARED_TABLES = (
+    4  # tables of three that are alike around a variable: fewer are read one by one
+)
+NEGLIGIBLE_SHARE = 1e-14  # of a number: what is left of it comes from rounding
 
 
 class FactorGroups(NamedTuple):
@@ -52,7 +54,7 @@ class FactorGroups(NamedTuple):
     long_factor: Indices
 
 
-def factor_groups(graph: FactorGraph, path: Bytes, *, long: int = LONG) -> FactorGroups:
+def factor_groups(graph: FactorGraph, path: Bytes, *, long: int = LONG_CLAUSE) -> FactorGroups:
     """Sort the factors around every variable whose conditional is a sum over factors.
 
     Clauses of `long` literals or more are long.
@@ -103,7 +105,11 @@ class _Edges:
         self.graph = graph
         arity = lengths(graph.scope_start)
         factor = np.repeat(np.arange(graph.factors, dtype=np.uint32), arity)
-        many = (arity >= long) & (arity <= LONGEST) & (np.arange(len(arity)) >= graph.first_clause)
+        many = (
+            (arity >= long)
+            & (arity <= LONGEST_CLAUSE)
+            & (np.arange(len(arity)) >= graph.first_clause)
+        )
         chosen = (path == FACTORS)[graph.scope]
         self.place = np.flatnonzero(chosen | many[factor] if many.any() else chosen)
         self.variable = graph.scope[self.place].astype(np.int64)
@@ -214,7 +220,7 @@ class _Edges:
         new[1:] = np.any([np.diff(key) != 0 for key in keys], axis=0)
         alike = np.diff(np.append(np.flatnonzero(new), len(order)))
         shared = np.zeros_like(triple)
-        shared[edges[order]] = np.repeat(alike >= SHARED, alike)
+        shared[edges[order]] = np.repeat(alike >= LEAST_SHARED_TABLES, alike)
         return shared
 
     def _rise(self, edges: Numbers, shift: Any) -> Floats:
@@ -253,7 +259,7 @@ def _members(edges: Numbers, first: int, width: Any, gain: Floats) -> _Members:
 def _sum(first: Floats, second: Floats) -> Floats:
     """A sum, but for what rounding leaves of it."""
     total = first + second
-    total[np.abs(total) <= NEGLIGIBLE * np.abs(first)] = 0.0
+    total[np.abs(total) <= NEGLIGIBLE_SHARE * np.abs(first)] = 0.0
     return total
 
 

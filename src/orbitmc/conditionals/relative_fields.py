@@ -17,7 +17,7 @@ from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
 
 Numbers = NDArray[np.int64]
 
-NEGLIGIBLE = 1e-12  # a difference of couplings that is rounding
+NEGLIGIBLE_COUPLING = 1e-12  # a difference of couplings that is rounding
 WORTHWHILE, FOR_SUMS = 0.5, 0.9  # of what was to be looked at: with more left, nothing is gained
 
 
@@ -113,7 +113,7 @@ def _usual(
 
     Key `k` has room for `places[k // keys_each]` couplings; missing ones are 0.
     """
-    rounded = np.round(coupling / NEGLIGIBLE) * NEGLIGIBLE
+    rounded = np.round(coupling / NEGLIGIBLE_COUPLING) * NEGLIGIBLE_COUPLING
     order = np.lexsort((rounded, key))
     key, rounded = key[order], rounded[order]
     new = np.ones(len(key), dtype=np.bool_)
@@ -144,7 +144,7 @@ def _sum(parts: list[Entries], variables: int) -> Entries:
     pair, which = np.unique(key, return_inverse=True)
     coupling = np.concatenate([part.coupling for part in parts])
     total = np.bincount(which.reshape(-1), coupling).astype(np.float64)
-    nonzero = np.abs(total) > NEGLIGIBLE
+    nonzero = np.abs(total) > NEGLIGIBLE_COUPLING
     return Entries(pair[nonzero] // variables, pair[nonzero] % variables, total[nonzero])
 
 

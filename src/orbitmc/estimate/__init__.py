@@ -9,6 +9,7 @@ __getattr__, __dir__ = load_lazily(
         "Marginal": "estimate.marginals",
         "Marginals": "estimate.marginals",
         "Statistics": "estimate.statistics",
+        "compact": "estimate.formatting",
         "divergence": "estimate.divergences",
         "expected_divergence": "estimate.divergences",
     },

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import estimate
 from orbitmc._util.arrays import Bytes, Floats, short_repr
-from orbitmc._util.loading import HtmlRepr, renderer
+from orbitmc._util.loading import HtmlRepr, extra, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
@@ -43,7 +44,7 @@ from orbitmc.graph.support import Domains
 MARGINAL_COLUMNS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
 OF_VALUES = (*MARGINAL_COLUMNS, "rare")
 MOST_SHOWN = 8  # values of a variable in a line
-ROWS = 4096  # variables that are turned into words at a time
+VARIABLES_AT_A_TIME = 4096  # variables that are turned into words at a time
 NO_PART = -1
 
 Places = NDArray[np.int64]
@@ -110,8 +111,6 @@ class Columns:
 
     def to_xarray(self, attrs: Mapping[str, Any]) -> Any:
         """Give an xarray Dataset `[variable, place of the value]`, padded where values are few."""
-        from orbitmc._util.loading import extra
-
         sizes = np.diff(self.start)
         there = np.arange(sizes.max(initial=0)) < sizes[:, None]
         padded = {}
@@ -181,8 +180,8 @@ class Columns:
 
     def pieces(self) -> Iterator["Columns"]:
         """All variables, a few thousand at a time."""
-        for first in range(0, len(self.names), ROWS):
-            last = min(first + ROWS, len(self.names))
+        for first in range(0, len(self.names), VARIABLES_AT_A_TIME):
+            last = min(first + VARIABLES_AT_A_TIME, len(self.names))
             start = self.start[first : last + 1]
             rows = slice(start[0], start[-1])
             yield Columns(
@@ -337,9 +336,7 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
 
     def __str__(self) -> str:
         """A table in plain text; long ones are cut short and say so."""
-        from orbitmc.estimate.formatting import compact
-
-        return compact(self)
+        return str(estimate.compact(self))
 
     def only(self, names: Sequence[str] | None) -> "Marginals":
         """The part of the answer about some variables, in the order of their names; None is all."""
@@ -369,8 +366,6 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row per value; needs the extra `frames`."""
-        from orbitmc._util.loading import extra
-
         rows = [
             (name, value, *(getattr(m, column)[k] for column in MARGINAL_COLUMNS), m.verdict)
             for name, m in self.items()

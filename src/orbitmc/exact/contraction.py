@@ -344,18 +344,18 @@ class Passes:
 # What is left has fewer variables, which hang together in larger tables. Chains have less to do,
 # and less to go wrong: what was summed out is exact.
 
-MOST_ENTRIES = 2**10
+MOST_CHEAP_ENTRIES = 2**10
 """Of a table that is made to sum a variable out."""
 
-MOST_AXES = 64
+MOST_NEIGHBOURS_SUMMED = 64
 
-MOST_VARIABLES = 20_000
+MOST_VARIABLES_TO_ELIMINATE = 20_000
 """More are left as they are: they would take seconds."""
 
 Table = tuple[Scope, Floats]
 
 
-def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_ENTRIES) -> FactorGraph:
+def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_CHEAP_ENTRIES) -> FactorGraph:
     """Sum out variables while the tables that it takes have at most so many entries.
 
     A graph with clauses that are too long for a table stays as it is.
@@ -365,7 +365,7 @@ def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_ENTRIES) -> F
     >>> eliminate_cheap_variables(graph).variables < graph.variables / 2
     True
     """
-    if graph.variables > MOST_VARIABLES:
+    if graph.variables > MOST_VARIABLES_TO_ELIMINATE:
         return graph
     problem = prepare(graph)
     if len(problem.sizes) > sum(place >= 0 for place in problem.place):
@@ -416,7 +416,7 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
 def _entries(sizes: Sequence[int], neighbours: Neighbours, variable: int) -> float:
     """Of the table that a variable is summed out of; those of many variables are not counted."""
     near = neighbours[variable]
-    if len(near) > MOST_AXES:
+    if len(near) > MOST_NEIGHBOURS_SUMMED:
         return math.inf
     return sizes[variable] * math.prod(sizes[member] for member in near)
 

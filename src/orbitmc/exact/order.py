@@ -64,7 +64,7 @@ ABOUT = 1.2
 MOST_ORDERS, MOST_KEPT = 64, 5_000
 """Orders that are kept, and variables of their graphs."""
 
-KEPT: OrderedDict[object, tuple[float, "Order"]] = OrderedDict()
+REMEMBERED_ORDERS: OrderedDict[object, tuple[float, "Order"]] = OrderedDict()
 """Orders by scopes and sizes, and how long they were looked for."""
 
 KEPT_OF_GRAPHS: OrderedDict[bytes, "Order"] = OrderedDict()
@@ -116,11 +116,11 @@ def find_order(
     if len(sizes) > MOST_KEPT:
         return _search_order(*question[:2], seconds, seed, most, times, hint, until)
     with _lock:
-        searched, known = KEPT.get(question, (0.0, None))
+        searched, known = REMEMBERED_ORDERS.get(question, (0.0, None))
     if known is None or (seconds > searched and times * known.cost > EASY):
         known = _search_order(*question[:2], seconds, seed, most, times, hint, until)
         if known.variables or working_time() < until:
-            _keep(KEPT, question, (seconds, known))
+            _keep(REMEMBERED_ORDERS, question, (seconds, known))
     return Order(list(known.variables), known.cost)
 
 

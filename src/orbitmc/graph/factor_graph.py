@@ -15,8 +15,6 @@ from orbitmc._util.arrays import (
     starts,
 )
 
-MOST_VALUES = 256  # of a variable in a state: a value is one byte
-
 
 class FactorGraph(NamedTuple):
     """A distribution proportional to the exponential of summed log-potentials.

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc import graph as graphs
-from orbitmc._util.arrays import Floats, floats, indices, starts
+from orbitmc._util.arrays import MOST_VALUES, Floats, floats, indices, starts
+from orbitmc._util.text import MOST_NAMED
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import WIDEST, exact_sum, extremes, large_factors, widths
@@ -21,12 +22,10 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.graph.support import Domains, all_values, hard_factors, possible_values
 
-CERTAIN = 1000.0
+CERTAIN_MARGIN = 1000.0
 """A probability below exp(-1000) is 0 as a double, many times over."""
 
-MOST_VALUES = 256  # of a variable, in the states that a search goes through
-MOST_NAMED = 5
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def _harden_table(entries: Floats, possible: NDArray[np.bool_]) -> _Piece:
     with np.errstate(over="ignore"):
         below = left - top
     dropped = below[(below < -WIDEST) & np.isfinite(left)]
-    gap = min(float(-dropped.max()), LARGEST) if len(dropped) else np.inf
+    gap = min(float(-dropped.max()), LARGEST_FLOAT) if len(dropped) else np.inf
     return _Piece(np.where(below < -WIDEST, -np.inf, below), top, gap)
 
 
@@ -188,7 +187,7 @@ def _require_margin(model: Model, firm: FactorGraph, gap: Floats) -> float:
     home = part_of[firm.scope[firm.scope_start[heavy].astype(np.int64)]]
     margin = gap[heavy] - others[home]
     worst = int(margin.argmin())
-    if margin[worst] - np.log(len(heavy)) < CERTAIN:
+    if margin[worst] - np.log(len(heavy)) < CERTAIN_MARGIN:
         raise LimitError(
             f"{_name_factors(model, heavy[[worst]])}: these log-weights are too far apart to be "
             f"added up, and too near to count as hard beside the {others[home[worst]]:.3g} that "

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._util.arrays import Bytes, Numbers
+from orbitmc._util.arrays import MOST_VALUES, Bytes, Numbers
 from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import BestState, BestStates
 from orbitmc.estimate.marginals import About
 from orbitmc.graph.evidence import Evidence
-from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, extremes
 from orbitmc.graph.model import Model

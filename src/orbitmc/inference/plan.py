@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
-from orbitmc._util.arrays import lengths, short_repr
+from orbitmc._util.arrays import MOST_VALUES, lengths, short_repr
 from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import hard_factors, possible_values
@@ -398,9 +398,9 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
-    from orbitmc.kernels.mcsat.kernel import WAYS, mc_sat
+    from orbitmc.kernels.mcsat.kernel import SLICE_SAMPLERS, mc_sat
 
-    return mc_sat(model.graph, large=WAYS[settings.slices or "walk"])
+    return mc_sat(model.graph, large=SLICE_SAMPLERS[settings.slices or "walk"])
 
 
 def _base_weight(settings: Settings) -> float:

@@ -25,7 +25,7 @@ from orbitmc.groups.random_elements import (
     product_replacement_step,
 )
 from orbitmc.kernels.metropolis import (
-    OUTCOMES,
+    JUMP_OUTCOMES,
     ProposalMemory,
     accept_all,
     accept_reject,
@@ -57,7 +57,7 @@ class Orbital(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return JUMP_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> OrbitalMemory:
         most = int(lengths(self.group.start).max(initial=0))
@@ -198,7 +198,7 @@ class DrawnOrbital(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return JUMP_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> ElementMemory:
         proposal = proposal_memory(prepared, lanes, len(self.pairs.point))

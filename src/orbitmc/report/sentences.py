@@ -22,7 +22,7 @@ from orbitmc.estimate.verdicts import (
     UNMIXED,
 )
 
-CERTAIN = frozenset({FORCED, OBSERVED, EXACT})
+CERTAIN_VERDICTS = frozenset({FORCED, OBSERVED, EXACT})
 ADVISED = ("gibbs", "lifted", "lmh", "mcsat", "exact")
 """Methods in the order in which one may be advised after another has failed."""
 
@@ -109,7 +109,7 @@ def _state(answer: Marginals, counts: dict[str, int]) -> str:
         )
     if rare:
         return "converged" + rare
-    assert counts.keys() <= CERTAIN, counts
+    assert counts.keys() <= CERTAIN_VERDICTS, counts
     return "certain: evidence and constraints leave one value for every variable"
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from orbitmc._util.arrays import Floats
 from orbitmc.estimate.answers import JOINT_COLUMNS, Estimates, Joint
 from orbitmc.estimate.formatting import (
-    CERTAIN,
+    CERTAIN_HEADINGS,
     LEFT_ALIGNED,
     count,
     escape_unprintable,
@@ -32,9 +32,9 @@ from orbitmc.estimate.verdicts import BELIEVED, RARE, VERDICTS
 
 BOUNDS = (RARE, "at least")  # what is said of rare values
 LEAST_NEEDED = ("R-hat", "ESS", "95 % interval", "±")  # the least needed first
-GAP = 2  # letters between columns
+COLUMN_GAP = 2  # letters between columns
 MOST_COLOURED = 2000  # values: colours need the whole table at once
-LINES = 4096  # of a plain table that are written together
+LINES_AT_A_TIME = 4096  # of a plain table that are written together
 THREE_DIGITS = 9.95e-100  # below it, exponents have three
 
 
@@ -69,7 +69,7 @@ def plain_pieces(answer: Marginals) -> Iterator[str]:
     sides = ["<" if title in LEFT_ALIGNED else ">" for title in titles]
     line = "  ".join(f"{{:{s}{width}}}" for s, width in zip(sides, _widths(answer), strict=True))
     lines = (line.format(*row).rstrip() + "\n" for row in chain([titles], rows(answer)))
-    while piece := "".join(islice(lines, LINES)):
+    while piece := "".join(islice(lines, LINES_AT_A_TIME)):
         yield piece
 
 
@@ -100,7 +100,7 @@ def _columns_to_drop(
     needed = {title: _width(title, cells) for title, *cells in zip(titles, *lines, strict=True)}
     left_out: list[str] = []
     for title in LEAST_NEEDED:
-        if sum(needed.values()) + GAP * len(needed) <= width:
+        if sum(needed.values()) + COLUMN_GAP * len(needed) <= width:
             break
         if needed.pop(title, None) is not None:
             left_out.insert(0, title)
@@ -136,7 +136,7 @@ def _widths(answer: Marginals) -> tuple[int, ...]:
         _longest(value for words_of in set(columns.values) for value in words_of),
     )
     p = _widest(columns.probability)
-    numbers = (p,) if titles == CERTAIN else (p, *_errors(columns))
+    numbers = (p,) if titles == CERTAIN_HEADINGS else (p, *_errors(columns))
     return tuple(map(max, map(len, titles), (*words, *numbers, 1)))
 
 

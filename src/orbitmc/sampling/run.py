@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.estimate.statistics import APART, CoursePoint, Statistics, statistics
+from orbitmc.estimate.statistics import SAMPLES_APART, CoursePoint, Statistics, statistics
 from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, all_sums, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel, draws_anew, independent_after
@@ -246,6 +246,8 @@ def end_pilot(run: Run) -> None:
 def _errors(run: Run) -> tuple[Floats, float]:
     """The errors that columns show in what was asked, and the largest of what is not seen."""
     if run.notes is not None:
-        return run.notes.spread(run.recorded, run.lanes), APART / (run.chains * run.recorded)
+        return run.notes.spread(run.recorded, run.lanes), SAMPLES_APART / (
+            run.chains * run.recorded
+        )
     found = run.statistics()
     return found.spread, float(found.standard_error.max(initial=0.0))

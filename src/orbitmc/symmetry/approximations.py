@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.compile_log import timed
-from orbitmc._util.arrays import GAP, Floats, row_classes, snap
+from orbitmc._util.arrays import CLASS_GAP, Floats, row_classes, snap
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -18,7 +18,7 @@ from orbitmc.symmetry.boolean_rank import factorise_links
 from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clusters_of_vectors
 from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
 
-MOST_SPLIT = 4
+MOST_SPLIT_APPROXIMATE = 4
 """Tables over more variables are not split: they would become too many terms."""
 
 
@@ -36,7 +36,7 @@ class Energy:
 
 def energy_of(graph: FactorGraph) -> Energy:
     """Split a graph into terms; those that come to nothing are left out."""
-    terms = map(_each, terms_of(graph, most_split=MOST_SPLIT))
+    terms = map(_each, terms_of(graph, most_split=MOST_SPLIT_APPROXIMATE))
     soft, hard = _long_clauses(graph)
     return Energy(tuple(term for term in terms if len(term.scopes)), tuple(soft), hard)
 
@@ -45,7 +45,7 @@ def _each(terms: Terms) -> Terms:
     """Give every term that is something a table, turned so that equal ones agree."""
     tables = snap(terms.tables)
     sizes = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
-    noise = GAP * (1 + np.abs(tables[np.isfinite(tables)]).max(initial=0.0))
+    noise = CLASS_GAP * (1 + np.abs(tables[np.isfinite(tables)]).max(initial=0.0))
     active = (sizes > noise)[terms.table_of]
     chosen = replace(terms, scopes=terms.scopes[active])
     return _orient(chosen.with_tables(tables[terms.table_of[active]]))
@@ -54,7 +54,7 @@ def _each(terms: Terms) -> Terms:
 def _orient(terms: Terms) -> Terms:
     """Turn each table, and its scope, so that tables equal but for the order of axes agree."""
     arity = len(terms.shape)
-    if arity > MOST_SPLIT or not len(terms.scopes):
+    if arity > MOST_SPLIT_APPROXIMATE or not len(terms.scopes):
         return terms
     turns = [
         turn
@@ -210,7 +210,7 @@ def _average(terms: Terms) -> Terms:
 
 # Replace who interacts with whom by a few rectangles, so that many variables become twins.
 
-MOST_MEMBERS = 10_000
+MOST_COMPLETE_MEMBERS = 10_000
 """Beyond this many variables, matrices with an entry for each pair are too large."""
 
 
@@ -251,10 +251,11 @@ def _kinds(couplings: Terms) -> Iterator[Terms]:
 
 def _of_rank(kind: Terms, rank: int) -> Terms:
     members, places = np.unique(kind.scopes, return_inverse=True)
-    if len(members) > MOST_MEMBERS:
+    if len(members) > MOST_COMPLETE_MEMBERS:
         raise LimitError(
             f"low-rank links of {len(members)} variables need matrices of {len(members) ** 2} "
-            f"entries; the limit is {MOST_MEMBERS} variables (rank 0 leaves links as they are)"
+            f"entries; the limit is {MOST_COMPLETE_MEMBERS} variables (rank 0 leaves links as they "
+            "are)"
         )
     table = kind.tables[0]
     both_ways = np.allclose(table, table.T, rtol=1e-9, atol=1e-12)

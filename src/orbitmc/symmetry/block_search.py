@@ -98,13 +98,13 @@ def memory_for(links: Links, candidates: Candidates, values: int) -> Memory:
 
 Ordered = TypeVar("Ordered", bound=tuple[float, ...])
 
-NO_VARIABLE = -1
-FAR = 2**62
+NO_MEMBER = -1
+FARTHEST = 2**62
 
 TIES = 32
 """How many equally cheap variables that share nothing with the block are compared."""
 
-WIDE = 64
+WIDEST_FACTOR = 64
 """Factors that read more variables than this are counted, but do not make variables cheaper:
 they are shared by so many that it would hardly change who comes next."""
 
@@ -118,7 +118,7 @@ def cheapest(candidates: Candidates, memory: Memory, last: int, room: float) -> 
 
     Nobody farther from the members than `room` (a squared distance) is considered.
     """
-    best = (FAR, np.inf, NO_VARIABLE)
+    best = (FARTHEST, np.inf, NO_MEMBER)
     for place in range(memory.counter[TOUCHED]):
         variable = memory.touched[place]
         cost = memory.cost[variable] - _count_traded(memory, variable)
@@ -127,7 +127,7 @@ def cheapest(candidates: Candidates, memory: Memory, last: int, room: float) -> 
             if distance <= room:
                 best = _lesser(best, (cost, distance, variable))
     stranger = _stranger(candidates, memory, last)
-    if stranger != NO_VARIABLE:
+    if stranger != NO_MEMBER:
         distance = distance_of(candidates, memory, stranger)
         if distance <= room:
             best = _lesser(best, (candidates.degree[stranger], distance, stranger))
@@ -168,9 +168,9 @@ def _stranger(candidates: Candidates, memory: Memory, last: int) -> int:
         place = memory.after[place]
     memory.counter[FRONT] = place
     if place >= last:
-        return NO_VARIABLE
+        return NO_MEMBER
     degree = candidates.degree[candidates.variable[place]]
-    nearest = (np.inf, NO_VARIABLE)
+    nearest = (np.inf, NO_MEMBER)
     for _ in range(TIES):
         variable = candidates.variable[place]
         if candidates.degree[variable] != degree:
@@ -206,7 +206,7 @@ def meet(links: Links, candidates: Candidates, memory: Memory, factor: int, memb
     memory.met_in[factor] = memory.counter[ROUND]
     memory.counter[MET] += 1
     first, last = links.factor_start[factor], links.factor_start[factor + 1]
-    if last - first <= WIDE:
+    if last - first <= WIDEST_FACTOR:
         for link in range(first, last):
             _touch(candidates, memory, links.variable[link], member, -1)
 
@@ -217,7 +217,7 @@ def rate(
 ) -> None:
     """Change the cost of those who could join without moving an invariant factor."""
     first, last = links.factor_start[factor], links.factor_start[factor + 1]
-    if last - first <= WIDE:
+    if last - first <= WIDEST_FACTOR:
         for link in range(first, last):
             if links.alike[link] == memory.class_in[factor]:
                 _touch(candidates, memory, links.variable[link], member, change)
@@ -378,7 +378,7 @@ def _grow(
     while True:
         room = (budget - uneven) * (count[SIZE] + 1) / (2 * count[SIZE])
         chosen = cheapest(candidates, memory, last, room)
-        if chosen == NO_VARIABLE:
+        if chosen == NO_MEMBER:
             break
         uneven += distance_of(candidates, memory, chosen) * 2 * count[SIZE] / (count[SIZE] + 1)
         _join(links, candidates, memory, chosen)
@@ -442,7 +442,7 @@ def _join(links: Links, candidates: Candidates, memory: Memory, variable: int) -
         factor = links.factor[link]
         if memory.met_in[factor] != count[ROUND]:
             meet(links, candidates, memory, factor, variable)
-            memory.class_in[factor] = NO_VARIABLE
+            memory.class_in[factor] = NO_MEMBER
         elif memory.class_in[factor] == links.own[link]:
             memory.kept_in[factor] = count[STEP]
         if memory.common_in[links.bond[link]] == before:
@@ -463,7 +463,7 @@ def _drop(links: Links, candidates: Candidates, memory: Memory, variable: int) -
     count[INVARIANT] = _bring_forward(memory.invariant, had, memory.kept_in, count[STEP])
     for place in range(count[INVARIANT], had):
         rate(links, candidates, memory, memory.invariant[place], variable, 1)
-        memory.class_in[memory.invariant[place]] = NO_VARIABLE
+        memory.class_in[memory.invariant[place]] = NO_MEMBER
 
 
 @shared

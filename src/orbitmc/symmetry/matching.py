@@ -137,7 +137,7 @@ CELLS = 1 << 40
 MOST_LOOKS = 3
 """How often points that still look alike are looked at again, with the new names of the others."""
 
-LONGEST = 64
+LONGEST_ROW = 64
 """Factors with more arguments are known by their cell only, to keep guesses cheap."""
 
 
@@ -188,7 +188,7 @@ def _signature(
         else:
             inside = np.uint64(left.cell[neighbor])
             first, last = graph.start[neighbor], graph.start[neighbor + 1]
-            if last - first <= LONGEST:
+            if last - first <= LONGEST_ROW:
                 inside = hash_integer(graph.color[neighbor])
                 for inner in range(first, last):
                     name = _name(left, right, images, key, graph.neighbor[inner])

@@ -18,7 +18,7 @@ from orbitmc.symmetry.matching import Checker, arc_print, checker, preserves
 SELF, OTHER = 1 << 41, 1 << 42
 """Stand for the two points of a pair, in place of their numbers."""
 
-LONGEST = 64
+LONGEST_ROW_COMPARED = 64
 """Factors with more arguments are not searched for pairs; their twins may be missed."""
 
 
@@ -120,7 +120,7 @@ def _fill_joined(
 def _pairs_in_factors(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
     """Pairs of arguments: what each factor adds to both outlooks, and how exchanging changes it."""
     sizes = np.diff(graph.start[graph.points :])
-    sizes = np.where(sizes <= LONGEST, sizes * (sizes - 1) // 2, 0)
+    sizes = np.where(sizes <= LONGEST_ROW_COMPARED, sizes * (sizes - 1) // 2, 0)
     total = int(sizes.sum())
     ends, filled = np.zeros((2, total), dtype=np.int64), np.zeros((3, total), dtype=np.uint64)
     _fill_pairs(graph, checker(graph).fingerprint, ends, filled)
@@ -132,7 +132,7 @@ def _fill_pairs(graph: ColoredGraph, fingerprint: Words, ends: Numbers, filled: 
     count = 0
     for factor in range(graph.points, len(graph.color)):
         first, last = graph.start[factor], graph.start[factor + 1]
-        if last - first > LONGEST:
+        if last - first > LONGEST_ROW_COMPARED:
             continue
         for a in range(first, last):
             for b in range(a + 1, last):

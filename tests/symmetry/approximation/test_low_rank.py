@@ -93,6 +93,6 @@ def test_malformed_settings_are_refused():
 
 
 def test_too_many_variables_are_a_limit(monkeypatch):
-    monkeypatch.setattr(low_rank_links, "MOST_MEMBERS", 8)
+    monkeypatch.setattr(low_rank_links, "MOST_COMPLETE_MEMBERS", 8)
     with pytest.raises(LimitError, match="limit is 8 variables"):
         low_rank(noisy_grid(), rank=1)

@@ -17,7 +17,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.support import all_values, possible_values
 from orbitmc.kernels.block_gibbs.elimination import draw_backwards, eliminate
-from orbitmc.kernels.block_gibbs.growth import MOST_ENTRIES, TABLES, grow_blocks
+from orbitmc.kernels.block_gibbs.growth import MOST_BLOCK_ENTRIES, TABLES, grow_blocks
 from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks, block_memory, plans
 from orbitmc.kernels.protocol import steps
 
@@ -101,7 +101,7 @@ def low_width_steps(
 
 
 def low_width(
-    graph: FactorGraph, *, most_entries: int = MOST_ENTRIES, most_work: float = math.inf
+    graph: FactorGraph, *, most_entries: int = MOST_BLOCK_ENTRIES, most_work: float = math.inf
 ) -> BlockGibbs:
     """Block Gibbs on a graph; tables of a block have at most so many entries.
 
@@ -123,7 +123,7 @@ def low_width(
     return BlockGibbs(plans(graph, domains, blocks))
 
 
-def block_bytes(graph: FactorGraph, lanes: int, most_entries: int = MOST_ENTRIES) -> int:
+def block_bytes(graph: FactorGraph, lanes: int, most_entries: int = MOST_BLOCK_ENTRIES) -> int:
     """About how much the tables of a pack take at most, before there are any blocks.
 
     What is left of a table is at most half as large.

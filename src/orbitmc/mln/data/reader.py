@@ -10,7 +10,7 @@ from pathlib import Path
 from orbitmc._util.text import MEMORY, Text, quote, require_memory, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, Database, FactTable, Key, flat_words
-from orbitmc.mln.language.declarations import NAME, constants, explain_bad_constant
+from orbitmc.mln.language.declarations import TYPE_NAME, constants, explain_bad_constant
 from orbitmc.mln.language.projects import read_source
 from orbitmc.mln.language.scanner import STRING, Source, Statement, unquote, without_comments
 from orbitmc.mln.language.syntax import Program
@@ -21,13 +21,13 @@ from orbitmc.mln.language.weights import NUMBER
 TERM = rf"(?:{STRING}|[^\s(),\"=!?]++)"
 ARGUMENTS = rf"\(\s*+(?P<arguments>(?:{TERM}(?:\s*+,\s*+{TERM})*+)?)\s*+\)"
 ATOM = re.compile(
-    rf"(?:(?P<probability>{NUMBER})\s++)?(?P<sign>[!?])?\s*+(?P<name>{NAME})\s*+(?:{ARGUMENTS})?"
+    rf"(?:(?P<probability>{NUMBER})\s++)?(?P<sign>[!?])?\s*+(?P<name>{TYPE_NAME})\s*+(?:{ARGUMENTS})?"
 )
-VALUE = re.compile(rf"(?P<value>{TERM})\s*+=\s*+(?P<name>{NAME})\s*+{ARGUMENTS}")
+VALUE = re.compile(rf"(?P<value>{TERM})\s*+=\s*+(?P<name>{TYPE_NAME})\s*+{ARGUMENTS}")
 BETWEEN = re.compile(r"[\s,]*")
 REAL_VALUE = re.compile(rf"{NUMBER}\s*$")
 TERMS = re.compile(TERM)
-PIECE = re.compile(rf"{STRING}|[\w'.-]+|.", re.DOTALL)
+FACT_PIECE = re.compile(rf"{STRING}|[\w'.-]+|.", re.DOTALL)
 
 SIGNS = {None: TRUE, "!": FALSE, "?": UNKNOWN}
 
@@ -57,7 +57,7 @@ def read_line(line: Statement, program: Program) -> Iterator[ParsedFact]:
 
 
 def _complaint(line: Statement, offset: int) -> InputError:
-    piece = PIECE.match(line.text, offset)
+    piece = FACT_PIECE.match(line.text, offset)
     assert piece
     if REAL_VALUE.match(line.text, offset) and offset:
         return line.error(offset, "real values of atoms (hybrid models) are not supported")
@@ -138,13 +138,13 @@ def _constant(line: Statement, word: str, offset: int, program: Program) -> str:
 
 
 # Every line gives a match: the probability, sign, predicate and arguments of a plain atom, or all.
-LINE = re.compile(
+FACT_LINE = re.compile(
     r"^[ \t]*+(?:([01]?\.?\d++)[ \t]++)?+(!?)[ \t]*+([^\W\d][\w'-]*+)[ \t]*+\("
     r"[ \t]*+([\w'-]++(?:[ \t]*+,[ \t]*+[\w'-]++)*+)[ \t]*+\)[ \t\r]*+$|^(.*)$",
     re.MULTILINE,
 )
 SEPARATOR = re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE)
-BYTES_PER_CHARACTER = 20
+FACT_BYTES_PER_CHARACTER = 20
 MOST_WARNINGS = 10
 
 
@@ -188,7 +188,7 @@ def parse_databases(
 
 
 def _content(text: str, source: str, memory: int) -> Source:
-    require_memory(source, BYTES_PER_CHARACTER * len(text), memory)
+    require_memory(source, FACT_BYTES_PER_CHARACTER * len(text), memory)
     return without_comments(Text(source, text))
 
 
@@ -205,7 +205,7 @@ class _Reading:
         }
         self.values: dict[tuple[str, tuple[str, ...]], Key] = {}
         self.undeclared: dict[str, list[int]] = {}
-        self.lines: list[tuple[str, ...]] = LINE.findall(source.content)
+        self.lines: list[tuple[str, ...]] = FACT_LINE.findall(source.content)
 
     def database(self) -> Database:
         self._gather()

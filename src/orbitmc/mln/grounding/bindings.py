@@ -214,7 +214,7 @@ class BoundTerms:
         inner = [self.integers(part) for part in term.arguments]
         valid = np.logical_and.reduce([part != NO_NUMBER for part in inner])
         with np.errstate(over="ignore", divide="ignore"):
-            result = FUNCTIONS[term.function](*inner)
+            result = INTEGER_FUNCTIONS[term.function](*inner)
         if term.function in ("dividedBy", "mod"):
             valid &= inner[1] != 0
         return np.where(valid, result, NO_NUMBER)
@@ -268,7 +268,7 @@ class BoundTerms:
         return np.where(hit, order[place], NO_CONSTANT)
 
 
-FUNCTIONS: Mapping[str, Callable[..., Ints]] = {
+INTEGER_FUNCTIONS: Mapping[str, Callable[..., Ints]] = {
     "succ": lambda number: number + 1,
     "plus": np.add,
     "minus": np.subtract,

@@ -187,7 +187,7 @@ def _moves(term: Term) -> bool:
 MOST_GROUNDINGS = 10**8
 BYTES_PER_LITERAL = 32  # of a grounding, while it is put together
 
-CLOSING = ("alchemy", "lomrf")  # dialects in which evidence closes a predicate
+CLOSING_DIALECTS = ("alchemy", "lomrf")  # dialects in which evidence closes a predicate
 
 Watch = Callable[[Rule, int], None]
 
@@ -324,7 +324,7 @@ def is_closed(name: str, program: Program, database: Database, world: World) -> 
     declared = program.predicates[name].closed
     if declared is not None:
         return declared
-    return program.dialect in CLOSING and name in database.facts
+    return program.dialect in CLOSING_DIALECTS and name in database.facts
 
 
 def _all_atoms(

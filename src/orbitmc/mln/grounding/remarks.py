@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from orbitmc._util.text import MOST_NAMED
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.feasibility import possible_states
 from orbitmc.mln.data.database import Database
@@ -15,8 +16,6 @@ from orbitmc.mln.grounding.grounding import Ground, World, is_closed
 from orbitmc.mln.language.syntax import Program, Rule, atoms_of
 
 # Which hard formulas cannot be satisfied together, given evidence.
-
-MOST_NAMED = 5
 
 
 def contradicting_rules(ground: Ground) -> list[Rule]:

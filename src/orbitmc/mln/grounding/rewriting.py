@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import LimitError
 from orbitmc.mln.data.database import FALSE, TRUE, Database, Facts, Universe, empty_types
-from orbitmc.mln.language.declarations import SMALL
+from orbitmc.mln.language.declarations import SMALL_LETTER_DIALECTS
 from orbitmc.mln.language.grammar import MOST_PARTS
 from orbitmc.mln.language.syntax import (
     And,
@@ -41,7 +41,7 @@ from orbitmc.mln.language.syntax import (
     with_parts,
 )
 
-OPPOSITE = {"=": "!=", "!=": "=", "<=": ">", ">": "<=", ">=": "<", "<": ">="}
+OPPOSITE_COMPARISON = {"=": "!=", "!=": "=", "<=": ">", ">": "<=", ">=": "<", "<": ">="}
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,9 @@ def negation_normal(formula: Formula, wanted: bool = True) -> Formula:
             return Truth(holds == wanted)
         case Count(variables, found, operator, number):
             inner = tuple(negation_normal(part) for part in found)
-            return Count(variables, inner, operator if wanted else OPPOSITE[operator], number)
+            return Count(
+                variables, inner, operator if wanted else OPPOSITE_COMPARISON[operator], number
+            )
         case Comparison("!=", first, second):
             return negation_normal(Comparison("=", first, second), not wanted)
     return formula if wanted else Not(formula)
@@ -184,7 +186,7 @@ def guards(formula: Formula, decided: bool) -> list[Guard]:
 # go, with their shares, and clauses that stand there several times get several shares. Each clause
 # is grounded over its own variables. Hard formulas mean the same either way and stay whole.
 
-MOST_CLAUSES = 2**12
+MOST_CLAUSES_PER_RULE = 2**12
 
 Clause = tuple[Formula, ...]
 
@@ -295,10 +297,11 @@ def _distribute(formula: Formula, rule: Rule) -> list[Clause]:
             products: list[Clause] = [()]
             for part in found:
                 clauses = _distribute(part, rule)
-                if len(products) * len(clauses) > MOST_CLAUSES:
+                if len(products) * len(clauses) > MOST_CLAUSES_PER_RULE:
                     raise LimitError(
-                        f"{rule.place}: splitting this formula gives more than {MOST_CLAUSES} "
-                        "clauses; the weight meaning `formula` needs no splitting"
+                        f"{rule.place}: splitting this formula gives more than "
+                        f"{MOST_CLAUSES_PER_RULE} clauses; the weight meaning `formula` "
+                        "needs no splitting"
                     )
                 products = [left + right for left in products for right in clauses]
             return products
@@ -513,7 +516,11 @@ def remove_empty_types(
     program: Program, known: Database, queried: frozenset[str]
 ) -> tuple[Program, tuple[str, ...]]:
     """Leave out what has no groundings, and say so; in other dialects types must have constants."""
-    empty = empty_types(program, [known]) if program.dialect in SMALL else frozenset[str]()
+    empty = (
+        empty_types(program, [known])
+        if program.dialect in SMALL_LETTER_DIALECTS
+        else frozenset[str]()
+    )
     numbers = [
         number
         for number, rule in enumerate(program.rules)

@@ -231,7 +231,7 @@ class StatementCollector:
         self.read(text, (*including, resolve_path(path)))
 
 
-MOST_COPIES = 2**14  # of formulas with stars
+MOST_STAR_COPIES = 2**14  # of formulas with stars
 DIALECTS = ("alchemy", "pracmln", "tuffy", "lomrf")
 NO_WEIGHT = (
     "the formula has no weight; put one in front, or a full stop at the end to make it hard (what "
@@ -388,10 +388,11 @@ class _Meaning:
         for offset, remark in sentence.remarks:
             self.notes.warn(sentence.statement.place(offset), remark)
         self.copies += len(converted) - 1
-        if self.copies > MOST_COPIES:
+        if self.copies > MOST_STAR_COPIES:
             place = sentence.statement.place(0)
             raise LimitError(
-                f"{place}: atoms with * make more than {MOST_COPIES:,} copies of formulas so far"
+                f"{place}: atoms with * make more than {MOST_STAR_COPIES:,} copies of formulas "
+                "so far"
             )
         for conversion in converted:
             for kind, name in conversion.terms.constants:

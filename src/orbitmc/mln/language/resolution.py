@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
-from orbitmc.mln.language.grammar import COUNTS, Sentence, Tree
+from orbitmc.mln.language.grammar import COUNTS_HINT, Sentence, Tree
 from orbitmc.mln.language.scanner import Notation, Statement, unquote
 from orbitmc.mln.language.syntax import (
     And,
@@ -40,7 +40,7 @@ from orbitmc.mln.language.weights import WeightedText
 
 # Which variable a name means: quantifiers bind names, and no two bind the same one.
 
-NAMES = ("name", "application", "per_constant")
+NAME_KINDS = ("name", "application", "per_constant")
 
 
 @dataclass
@@ -87,7 +87,7 @@ def free_names(tree: Tree) -> Iterator[str]:
         if node.kind == "quantified":
             *named, body = parts
             bound, parts = bound | {name.word for name in named}, (body,)
-        elif node.kind in NAMES and node.word not in bound:
+        elif node.kind in NAME_KINDS and node.word not in bound:
             yield node.word
         waiting += [(part, bound) for part in parts]
 
@@ -148,9 +148,17 @@ class Typing:
         return new
 
 
-FUNCTIONS = {"succ": 1, "plus": 2, "minus": 2, "times": 2, "dividedBy": 2, "mod": 2, "concat": 2}
+FUNCTION_ARITIES = {
+    "succ": 1,
+    "plus": 2,
+    "minus": 2,
+    "times": 2,
+    "dividedBy": 2,
+    "mod": 2,
+    "concat": 2,
+}
 INFIX = {"+": "plus", "-": "minus", "*": "times", "/": "dividedBy", "%": "mod"}
-GROUPS = "; groups of predicates X|Y(?x) are pracmln's, where variables begin with ?"
+GROUPS_HINT = "; groups of predicates X|Y(?x) are pracmln's, where variables begin with ?"
 BACKWARDS = "{} is the name of a variable; to go back by one, see dialect lomrf or write i - 1"
 
 
@@ -287,16 +295,16 @@ class TermReader:
         name, known = tree.word, self.vocabulary
         if name in known.functions:
             return self._value(tree, scope, kind)
-        if name in FUNCTIONS:
-            self.has(tree, FUNCTIONS[name])
+        if name in FUNCTION_ARITIES:
+            self.has(tree, FUNCTION_ARITIES[name])
             terms = tuple(self.term(argument, scope) for argument in tree.parts)
             return self._typed_term(Arithmetic(name, terms), kind)
         if name in known.predicates:
             message = f"{name} is a predicate, so it is no term"
         else:
             message = f"the function {quote(name)} is not declared"
-            message += suggestion(name, [*known.functions, *FUNCTIONS])
-            message += f"; {COUNTS}" if name.lower() == "count" else ""
+            message += suggestion(name, [*known.functions, *FUNCTION_ARITIES])
+            message += f"; {COUNTS_HINT}" if name.lower() == "count" else ""
         self.complain(tree.start, message)
         return Constant("")
 
@@ -325,7 +333,7 @@ class TermReader:
             group = not count_given and self.statement.text[end:].startswith("|")
             self.complain(
                 tree.start,
-                f"{tree.word} takes {count}, found {count_given}{GROUPS if group else ''}",
+                f"{tree.word} takes {count}, found {count_given}{GROUPS_HINT if group else ''}",
             )
         return count_given == wanted
 
@@ -344,9 +352,9 @@ COMPARISONS = {
     "greaterThanEq": ">=",
     "substr": "substr",
 }
-OPERATORS = {"=/=": "!=", "<>": "!=", "==": "="}
+COMPARISON_SYNONYMS = {"=/=": "!=", "<>": "!=", "==": "="}
 MOST_NESTED = 100
-MOST_COPIES = 2**12  # of one formula
+MOST_FORMULA_COPIES = 2**12  # of one formula
 
 
 class Conversion:
@@ -384,7 +392,7 @@ class Conversion:
             case "quantified":
                 return self._quantifier(tree, scope)
             case "comparison":
-                return self._comparison(OPERATORS.get(tree.word, tree.word), parts, scope)
+                return self._comparison(COMPARISON_SYNONYMS.get(tree.word, tree.word), parts, scope)
             case "starred":
                 return self._either_sign(parts[0], scope)
             case "count":
@@ -477,11 +485,11 @@ def conversions(sentence: Sentence, vocabulary: Vocabulary) -> list[Conversion]:
     """Read a formula once for every combination of its alternatives, as those of atoms with *."""
     first = Conversion(sentence, vocabulary)
     copies = math.prod(first.options)
-    if copies > MOST_COPIES:
+    if copies > MOST_FORMULA_COPIES:
         raise sentence.statement.error(
             0,
             f"{len(first.options)} atoms with alternatives (*) make {copies:.3g} formulas; the "
-            f"most is {MOST_COPIES}",
+            f"most is {MOST_FORMULA_COPIES}",
         )
     if first.terms.errors or copies == 1:
         return [first]

@@ -68,7 +68,7 @@ def _round(objective: CompositeLikelihood, step: Step, iterations: int) -> Step:
 RATE = 0.1
 COOLING = 25  # iterations until steps begin to shrink
 MEMORY, SQUARE_MEMORY, SMALL = 0.9, 0.999, 1e-8  # as usual for Adam (Kingma & Ba 2015)
-LONGEST = 0.5  # how far one step may move a weight
+LONGEST_STEP = 0.5  # how far one step may move a weight
 
 
 class Adam:
@@ -107,7 +107,7 @@ class DiagonalNewton:
         along += precision * float(direction @ direction)
         length = float(slope @ direction) / along if along > 0 else 0.0
         step = length * direction / (1 + iteration / COOLING)
-        return np.asarray(step * min(1.0, LONGEST / max(np.abs(step).max(initial=0.0), SMALL)))
+        return np.asarray(step * min(1.0, LONGEST_STEP / max(np.abs(step).max(initial=0.0), SMALL)))
 
 
 Optimiser = Adam | DiagonalNewton
@@ -119,8 +119,8 @@ Optimiser = Adam | DiagonalNewton
 # later weights.
 
 SAMPLED_ITERATIONS = 200
-SWEEPS = 5
-FIRST_SWEEPS = 50
+SWEEPS_PER_STEP = 5
+WARM_UP_SWEEPS = 50
 LATENESS = 3  # how much more later weights count in the average (Shamir & Zhang 2013)
 
 
@@ -139,7 +139,9 @@ class ConditionalLikelihood:
     proxy: CompositeLikelihood | None
     completing: Sequence[Chains] = ()
 
-    def slope(self, weights: Floats, *, sweeps: int = SWEEPS) -> tuple[Floats, list[States]]:
+    def slope(
+        self, weights: Floats, *, sweeps: int = SWEEPS_PER_STEP
+    ) -> tuple[Floats, list[States]]:
         """The gradient, 0 for weights that are not learned, and the states that it came from."""
         worlds = [chains.sample(weights, sweeps=sweeps) for chains in self.expecting]
         surplus = self.observed - np.sum([states.mean for states in worlds], axis=0)
@@ -184,7 +186,7 @@ def climb(
         weights = _restore(objective, optimiser, start)
     while step.iteration < iterations:
         number = step.iteration + 1
-        sweeps = SWEEPS if step.iteration else FIRST_SWEEPS
+        sweeps = SWEEPS_PER_STEP if step.iteration else WARM_UP_SWEEPS
         slope, worlds = objective.slope(weights, sweeps=sweeps)
         weights = weights + optimiser.move(number, slope, worlds, prior)
         share = (LATENESS + 1) / (number + LATENESS)
@@ -226,7 +228,7 @@ def _below(prefix: str, arrays: Arrays) -> Arrays:
 
 # Hidden atoms: expect their truth, then maximise as if that had been seen (EM).
 
-SLOW = 1e-3  # what an iteration of EM must gain: near the top, L-BFGS is faster
+LEAST_EM_GAIN = 1e-3  # what an iteration of EM must gain: near the top, L-BFGS is faster
 SMALL_STEP = 0.3  # of random starts: with all weights at 0, hidden predicates would stay alike
 
 
@@ -246,7 +248,7 @@ def expectation_maximisation(
         following = _iteration(objective, step)
         gain, step = following.objective - step.objective, following
         yield step
-        if gain < SLOW:
+        if gain < LEAST_EM_GAIN:
             yield from maximise(objective, step, iterations=iterations)
             return
 

@@ -27,10 +27,9 @@ from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.mln.learning.objectives import Arrays, require_like
 from orbitmc.mln.learning.worlds import Changes, States, TrainingWorld, TrueCounts
 from orbitmc.sampling.pack import Pack, empty_pack, start_pack, start_values, walk
+from orbitmc.sampling.schedule import LANES
 
 # Chains that go on while the weights of their model change.
-
-LANES = 64  # as in other runs, so that one compiled program serves all
 
 
 class Chains:
@@ -108,7 +107,7 @@ def _arrays(pack: Pack) -> Arrays:
 
 MOST_STATES = 2**14  # of a component
 MOST_COMPONENTS = 2**16  # of all worlds: each is listed on its own
-ROUNDING = 1e-9  # of the logarithm of a number of states
+LOG_STATES_TOLERANCE = 1e-9  # of the logarithm of a number of states
 MOST_TRUTHS = 2**23  # features of components in their states, of all worlds: 200 MB at most
 
 
@@ -196,7 +195,7 @@ def are_small(worlds: Sequence[Components]) -> bool:
     """Whether all states of all components can be listed."""
     if sum(len(world.log_states) for world in worlds) > MOST_COMPONENTS:
         return False
-    most = np.log(MOST_STATES) + ROUNDING
+    most = np.log(MOST_STATES) + LOG_STATES_TOLERANCE
     if any(world.log_states.max(initial=0.0) > most for world in worlds):
         return False
     return sum(world.truths() for world in worlds) <= MOST_TRUTHS

@@ -185,7 +185,7 @@ def _standardise(vectors: Floats) -> Floats:
 # knowledge about single constants, in which rectangles they are (Van den Broeck & Darwiche 2013).
 # What is known of a constant and itself is knowledge about a single one already, and is kept.
 
-MOST_ENTRIES = 2**28
+MOST_MATRIX_ENTRIES = 2**28
 """Of a relation as a matrix of bytes."""
 
 
@@ -214,7 +214,7 @@ def classes_by_boolean_rank(ground: Ground, rank: int = 5, *, clusters: int = 6)
 def _truths(ground: Ground, relation: Relation, truth: int) -> Matrix:
     """Which pairs of constants have a relation of which that is known."""
     shape = tuple(ground.universe.size(kind) for kind in relation.kinds)
-    if shape[0] * shape[1] > MOST_ENTRIES:
+    if shape[0] * shape[1] > MOST_MATRIX_ENTRIES:
         raise LimitError(
             f"{relation.name} has {shape[0] * shape[1]:,} pairs, too many for a matrix; its "
             "Boolean rank cannot be lowered"
