@@ -2,18 +2,24 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-BIN = $(VENV)/bin
+BIN = $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 DEMO_READY = $(VENV)/.demo-ready
 READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs-ready
 INTEROP = .venv-interop
 INTEROP_READY = $(INTEROP)/.ready
+INTEROP_BIN = $(INTEROP)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+INTEROP_SECONDS ?= 900
 WORKERS ?= 2
+NUMBA ?= numba
+SLOWER = $(addprefix --ignore=tests/claims/test_,trust.py threads.py own_kernel.py surroundings.py)
+FAST = tests/claims tests/graph tests/groups tests/models tests/test_tree.py $(SLOWER)
 
-.PHONY: help demo test test-interop check check-slow format docs picture benchmarks figures wheel clean
+.PHONY: help demo test test-fast test-interop try-interop test-numba lint check check-slow format
+.PHONY: docs picture benchmarks figures wheel clean
 
 help:            ## this list
-	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\): .*## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(DEMO_READY)   ## a model on which Gibbs fails and LMH does not, beside the exact answer
 	$(BIN)/orbitmc demo
@@ -21,15 +27,30 @@ demo: $(DEMO_READY)   ## a model on which Gibbs fails and LMH does not, beside t
 test: $(READY)   ## all tests that are not slow
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-test-interop: $(INTEROP_READY)  ## tests beside dimod, pgmpy, pyAgrum, networkx, xarray, ArviZ and dask
-	$(INTEROP)/bin/python -m pytest tests/interop
+test-fast: $(READY)  ## what users are promised, and the core; under a minute
+	$(BIN)/python -m pytest -n $(WORKERS) $(FAST)
 
-check: $(READY)  ## all a change must pass: format, lint, types, layers, tests
+test-interop: $(INTEROP_READY)  ## tests beside dimod, pgmpy, pyAgrum, networkx, xarray, ArviZ and dask
+	$(INTEROP_BIN)/python -m pytest tests/interop
+
+# the other libraries are large and need not be there: only tests that run and fail count
+try-interop:
+	@if timeout $(INTEROP_SECONDS) $(MAKE) --no-print-directory $(INTEROP_READY); \
+	    then $(MAKE) --no-print-directory test-interop; \
+	    else echo "the other libraries could not be installed: tests/interop was not run"; fi
+
+test-numba: $(READY)  ## tests of compiled code with another Numba, say NUMBA="numba==0.61.*"
+	$(BIN)/python -m pip install --quiet --upgrade $(NUMBA)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow" tests/numba
+	$(BIN)/python -m pytest -n $(WORKERS) tests/claims tests/golden tests/kernels
+
+lint: $(READY)   ## format, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: lint test ## all a change must pass: format, lint, types, layers, tests
 
 check-slow: $(READY)  ## long chains, big graphs, fifty kills
 	$(BIN)/python -m pytest -m slow
@@ -86,9 +107,9 @@ $(READY): $(DEMO_READY)
 # an environment of its own: these libraries are large, and the package must work without them
 $(INTEROP_READY): pyproject.toml
 	$(PYTHON) -m venv $(INTEROP)
-	$(INTEROP)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(INTEROP)/bin/python -m pip install --quiet --prefer-binary --editable .
-	$(INTEROP)/bin/python -m pip install --quiet --only-binary :all: --group interop
+	$(INTEROP_BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(INTEROP_BIN)/python -m pip install --quiet --prefer-binary --editable .
+	$(INTEROP_BIN)/python -m pip install --quiet --only-binary :all: --group interop
 	@touch $@
 
 $(DOCS_READY): $(READY)

@@ -190,8 +190,8 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from orbitmc.graph.hardening import harden
     from orbitmc.graph.support import possible_values
     from orbitmc.inference._draws import draws
+    from orbitmc.inference._overview import overview
     from orbitmc.inference.answer import summarise_run
-    from orbitmc.inference.overview import overview
     from orbitmc.inference.plan import Plan, PlannedKernel
     from orbitmc.inference.settings import Settings
     from orbitmc.kernels._gibbs import SystematicScan

@@ -60,10 +60,12 @@ def network(rng: np.random.Generator, count: int, most_parents: int = 3) -> list
     return tables
 
 
-def _plain(make: Callable[[np.random.Generator], Model], **evidence: str) -> Callable[..., Odd]:
+def _plain(
+    make: Callable[[np.random.Generator], Model], suffix: str = ".uai", **evidence: str
+) -> Callable[..., Odd]:
     def write(folder: Path, name: str) -> Odd:
         model = make(np.random.default_rng(7))
-        path = folder / f"{name}.uai"
+        path = folder / f"{name}{suffix}"
         om.write(model, path)
         seen = tuple(f"{variable[1:]}={value}" for variable, value in evidence.items())
         free = [one for one in model.names if one not in {two.split("=")[0] for two in seen}]
@@ -190,7 +192,7 @@ ODD: dict[str, Callable[..., Odd]] = {
         "In(P1,H0)",
     ),
     "one table": _plain(lambda rng: model_of([2] * 22, [(range(22), rng.random((2,) * 22))])),
-    "one clause": _plain(lambda rng: _clause(10_000)),
+    "one clause": _plain(lambda rng: _clause(10_000), ".json"),
     "one large variable": _plain(lambda rng: model_of([100_000], [((0,), rng.random(100_000))])),
     "two large variables": _plain(
         lambda rng: model_of([1_500, 1_500], [((0, 1), rng.random((1_500, 1_500)))])
@@ -222,7 +224,7 @@ ODD: dict[str, Callable[..., Odd]] = {
     "20,000 coins": _plain(lambda rng: model_of([2] * 20_000, [])),
     "huge weights": _plain(
         lambda rng: model_of(
-            [2] * 900, [(e, np.exp(rng.normal(scale=300.0, size=(2, 2)))) for e in lattice(30)]
+            [2] * 900, [(e, np.exp(rng.uniform(-700.0, 700.0, (2, 2)))) for e in lattice(30)]
         )
     ),
     "tiny weights": _plain(

@@ -27,7 +27,7 @@ from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import Pack, advance, start_pack
 from orbitmc.sampling.warmup import warm_up
-from orbitmc.tuning.race import RaceResult, race
+from orbitmc.tuning.race import RaceResult, run_race
 from orbitmc.tuning.record import Tuning
 
 LANES = 64
@@ -94,7 +94,7 @@ def measured(model: Model, *, seeds: int, seconds: float) -> Measured:
     """Let a model be raced for and sampled with several seeds, in runs of so many seconds."""
     graph, prepared = model.graph, prepare(model.graph)
     truth = rows(graph, marginals(graph).marginals)
-    race(model, prepared, seconds=RACE_SHARE * DEFAULT_SECONDS)  # compiles
+    run_race(model, prepared, seconds=RACE_SHARE * DEFAULT_SECONDS)  # compiles
     gibbs, lmh, shares, moves, errors = [], [], [], [], []
     for seed in range(seeds):
         choice, share = raced(model, prepared)
@@ -128,7 +128,7 @@ def measured(model: Model, *, seeds: int, seconds: float) -> Measured:
 def raced(model: Model, prepared: PreparedGraph) -> tuple[RaceResult, float]:
     """What a race chooses, and its CPU seconds as a share of a run of usual length."""
     begun = time.thread_time()
-    choice = race(model, prepared, seconds=RACE_SHARE * DEFAULT_SECONDS)
+    choice = run_race(model, prepared, seconds=RACE_SHARE * DEFAULT_SECONDS)
     return choice, (time.thread_time() - begun) / DEFAULT_SECONDS
 
 

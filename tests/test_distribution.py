@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orbitmc._numba.internals import TESTED
 from orbitmc.version import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -42,8 +43,20 @@ def test_versions_of_python_are_the_same_everywhere():
 def test_the_recipe_has_the_dependencies_of_the_package():
     renamed = {"duckdb": "python-duckdb"}
     for needed in PROJECT["dependencies"]:
-        name, least = needed.split(">=")
-        assert f"- {renamed.get(name, name)} >={least}\n" in text("conda/recipe.yaml")
+        name, versions = needed.split(">=")
+        assert f"- {renamed.get(name, name)} >={versions}\n" in text("conda/recipe.yaml")
+
+
+def test_the_bounds_of_numba_are_the_versions_that_were_tested():
+    (bounds,) = [needed for needed in PROJECT["dependencies"] if needed.startswith("numba")]
+    least, last = TESTED[0], int(TESTED[-1].split(".")[1])
+    assert bounds == f"numba>={least},<0.{last + 1}"
+    page = text("docs/reference/dependencies.md")
+    assert re.findall(r"^\| (0\.\d+) \|", page, re.MULTILINE) == list(TESTED)
+    workflow = text(".github/workflows/test.yml")
+    assert f"numba=={least}.*" in workflow
+    assert f"numba<0.{last + 1}" in workflow
+    assert "--pre numba" in workflow
 
 
 def test_all_systems_are_tested():
@@ -74,6 +87,23 @@ def test_files_in_yaml_are_yaml():
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     files = [*(ROOT / ".github").rglob("*.yml"), ROOT / "CITATION.cff", ROOT / "conda/recipe.yaml"]
     files += [ROOT / ".readthedocs.yaml", ROOT / ".pre-commit-config.yaml"]
-    assert len(files) == 10
+    assert len(files) == 11
     for file in files:
         assert isinstance(yaml.safe_load(file.read_text()), dict), file
+
+
+def test_check_steps_are_written_once():
+    """The Makefile says what a check runs; whoever checks calls it."""
+    tools = re.compile(r"\b(ruff|mypy|lint-imports|pytest|sphinx-build) ")
+    for name in (".ci/run", *map(str, (ROOT / ".github/workflows").glob("*.yml"))):
+        lines = [line for line in text(name).splitlines() if not line.lstrip().startswith("#")]
+        assert not [line for line in lines if tools.search(line)], name
+        targets = re.findall(r"\bmake (?:--\S+ )*([\w -]+?)(?: [A-Z]+=.*)?$", text(name), re.M)
+        for target in " ".join(targets).split():
+            assert re.search(rf"^{target}:", text("Makefile"), re.MULTILINE), target
+    assert "check" in text(".ci/run").splitlines()[-1].split()
+    assert "make check-slow" in text(".github/workflows/slow.yml")
+
+
+def test_hooks_need_no_folder_of_their_own():
+    assert ".venv" not in text(".pre-commit-config.yaml")

@@ -3,11 +3,15 @@
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from orbitmc._numba import compile_log
+from orbitmc.cli import session
 from tests.cli.commands import orbitmc, orbitmc_alone
 
+RING = Path(__file__).parents[2] / "examples" / "ring.uai"
 HEAVY = ("numba", "scipy", "numpy", "llvmlite", "pandas")
 
 
@@ -89,3 +93,45 @@ def test_the_version_is_said():
     from orbitmc.version import __version__
 
     assert orbitmc("--version").stdout == f"orbitmc {__version__}\n"
+
+
+def test_time_runs_from_the_beginning_of_a_command_but_for_reading(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(session.time, "monotonic", lambda: now[0])
+    clock = session.CommandClock()
+    now[0] += 2.0
+    with clock.apart():
+        now[0] += 50.0
+    now[0] += 1.0
+    assert clock() == 3.0
+    clock.begin()
+    assert clock() == 0.0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("infer", RING, "--samples", "2", "--method", "gibbs"),
+        ("ask", RING, "'0' == '0'", "--samples", "2", "--method", "gibbs"),
+        ("best", RING, "--samples", "1", "--method", "gibbs"),
+        ("sweep", RING, "--beta", "0.5,1", "--samples", "2", "--method", "gibbs"),
+        ("symmetry", RING, "--seconds", "1000", "--exact-only"),
+    ],
+)
+def test_a_question_knows_how_long_ago_its_command_began(words, monkeypatch):
+    begin, asked_before, told = session.CommandClock.begin, compile_log.asked_before, []
+
+    def long_ago(clock):
+        begin(clock)
+        clock.begun -= 39.0
+
+    def listen(seconds):
+        told.append(seconds)
+        return asked_before(seconds)
+
+    monkeypatch.setattr(session.CommandClock, "begin", long_ago)
+    monkeypatch.setattr(compile_log, "asked_before", listen)
+    done = orbitmc(*words)
+    assert done.returncode in (0, 3), done.stderr
+    assert len(told) == 1
+    assert told[0] >= 39.0

@@ -152,9 +152,15 @@ def test_wrong_typed_evidence_gets_the_nearest_name(weather, typed, message):
 def test_pieces_of_evidence_join(weather):
     pieces = [{"rain": "yes"}, {"rain": 0, "grass": [2, 4, 0]}, {"grass": {"<5": 3, "5-12": 3}}]
     joined = merge_evidence(pieces, weather)
-    assert joined == {"rain": "yes", "grass": (0.5, 1.0, 0.0)}
+    assert joined == {"rain": "yes", "grass": (6.0, 12.0, 0.0)}  # as they are: log Z counts them
     assert merge_evidence([], weather) == {}
     assert merge_evidence([{"rain": [0.5, 1]}, {"rain": "no"}], weather) == {"rain": "no"}
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e200])
+def test_weights_that_cannot_be_multiplied_are_refused(weather, weight):
+    with pytest.raises(InputError, match="on 'rain' are too large or too small to multiply"):
+        merge_evidence([{"rain": [weight, 1]}, {"rain": [weight, 1]}], weather)
 
 
 @pytest.mark.parametrize(

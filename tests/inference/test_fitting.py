@@ -1,25 +1,32 @@
 """Large models get as many chains as memory and time allow; what was asked for stays."""
 
 import importlib
+from typing import Unpack
 
 import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc._numba import compile_log
+from orbitmc._numba.compile_log import asked_before, spent_before
 from orbitmc.conditionals.prepared import FEW_LIMITS
 from orbitmc.errors import LimitError
 from orbitmc.graph.builder import Builder
+from orbitmc.inference._sweep import _share_of_time
 from orbitmc.inference.plan import (
     ENOUGH,
     LARGE,
     SHARE,
     fit_to_budget,
+    plan_elimination,
+    plan_for_kernel,
     plan_model,
     prepared_for,
     sample_seconds,
     sampling_bytes,
 )
-from orbitmc.inference.settings import Settings
+from orbitmc.inference.rows import Kind, SampledRows
+from orbitmc.inference.settings import Options, Settings, accepts_settings
 
 log_z_question = importlib.import_module("orbitmc.inference._log_z")
 SIDE = 230
@@ -169,3 +176,62 @@ def test_a_pass_that_is_late_leaves_the_one_before(monkeypatch):
     found = om.log_z(om.ising_grid(12, 12, 0.3, 0.1), method="gibbs", samples=4)
     assert (len(made), found.about.samples) == (2, 2)
     assert not found.about.interrupted
+
+
+def test_what_was_done_before_a_timed_question_counts_as_its_own():
+    model = om.ising_grid(3, 3, 0.3)
+    with asked_before(50.0):
+        timed = plan_model(model, Settings(method="gibbs", seconds=1.0))
+        counted = plan_model(model, Settings(method="gibbs", samples=1))
+        given = plan_for_kernel(model, om.kernels.gibbs(), Settings(seconds=1.0))
+    assert timed.seconds >= 50.0
+    assert given.seconds >= 50.0
+    assert counted.seconds < 50.0
+    assert plan_model(model, Settings(method="gibbs", seconds=1.0)).seconds < 50.0
+
+
+def test_an_exact_answer_has_the_time_that_is_left():
+    graph = om.ising_grid(3, 3, 0.3).graph
+    assert plan_elimination(graph, Settings(seconds=40.0))[0] is not None
+    with asked_before(50.0):
+        assert plan_elimination(graph, Settings(seconds=40.0))[0] is None
+        assert plan_elimination(graph, Settings(seconds=40.0, method="exact"))[0] is not None
+
+
+def test_the_time_of_a_question_runs_from_its_beginning(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(compile_log, "working_time", lambda: now[0])
+
+    @accepts_settings
+    def inner(**options: Unpack[Options]):
+        now[0] += 1.0
+        return spent_before()
+
+    @accepts_settings
+    def outer(**options: Unpack[Options]):
+        now[0] += 2.0
+        return inner()
+
+    assert inner() == 1.0
+    assert outer() == 3.0  # a question within another is part of it
+    with asked_before(7.0):
+        assert outer() == 10.0
+    assert spent_before() == 0.0
+
+
+def test_rows_share_what_is_left_of_the_time():
+    kinds = [Kind(om.ising_grid(2, 2, 0.3), [row]) for row in range(4)]
+    rows = SampledRows(Settings(seconds=60.0), ("s0_0",))
+    rows.kinds += kinds
+    with asked_before(20.0):
+        assert rows._share(1).seconds == pytest.approx(10.0, abs=0.1)
+        rows.sampled_kinds = 2
+        assert rows._share(1).seconds == pytest.approx(20.0, abs=0.1)
+    with asked_before(90.0):
+        assert rows._share(2).seconds == pytest.approx(6.0)  # a little is always left
+
+
+def test_temperatures_one_after_the_other_share_what_is_left_of_the_time():
+    with asked_before(20.0):
+        assert _share_of_time(Settings(seconds=60.0), 4).seconds == pytest.approx(10.0, abs=0.1)
+        assert _share_of_time(Settings(samples=9), 4) == Settings(samples=9)

@@ -34,13 +34,19 @@ def roots(inner_options, outer_options):
     return total
 
 
+OLD = tuple(map(int, numba.__version__.split(".")[:2])) < (0, 63)
+needs_lean_compiler = pytest.mark.skipif(OLD, reason="Numba's own compiler is used before 0.63")
+
+
 def test_the_installed_numba_has_all_parts():
-    assert lean.parts() == tuple(lean.NEEDED), (
+    expected = set(lean.NEEDED) - ({"compiler"} if OLD else set())
+    assert set(lean.parts()) == expected, (
         "Numba has changed inside: look at orbitmc/_numba/internals.py; "
         "until then plain replacements are used, which take longer"
     )
 
 
+@needs_lean_compiler
 @pytest.mark.parametrize("numbers", [[1.0, 4.0], [0.25], [0.0, 1.0]])
 def test_the_numbers_are_those_of_numba(numbers):
     options = {key: value for key, value in INNER.items() if key != "pipeline_class"}
@@ -49,6 +55,7 @@ def test_the_numbers_are_those_of_numba(numbers):
     assert leaner(np.array(numbers)) == plain(np.array(numbers))
 
 
+@needs_lean_compiler
 def test_only_the_outermost_function_becomes_machine_code(monkeypatch):
     made = []
     finish = JITCodeLibrary._finalize_final_module

@@ -24,6 +24,7 @@ from orbitmc.sampling.warmup import (
     STRETCH,
     annealing_steps,
     shorten_annealing,
+    shorten_spacing,
     warm_up,
 )
 
@@ -211,3 +212,35 @@ def test_annealing_that_takes_longer_than_thought_is_shortened():
     late.sweeps.each = 2.0
     shorten_annealing(run, late)
     assert run.annealing == run.warm_up_steps
+
+
+def at_the_end_of_warm_up(schedule, seconds):
+    """A run of 10 s that has used some of them, with sweeps that take a second."""
+    run = sample(GRID, SystematicScan(), Schedule(samples=1), packs=1)
+    run.schedule, run.may_thin = schedule, schedule.spacing is None
+    run.preparing = run.answering = 0.0
+    run.recorded, run.seconds = 0, seconds
+    clock = Clock(run, at_once=1)
+    clock.sweeps.each = 1.0
+    return run, clock
+
+
+@pytest.mark.parametrize(("seconds", "sweeps"), [(4.5, 4), (6.5, 2), (9.5, 1), (20.0, 1)])
+def test_a_run_that_has_time_for_no_sample_takes_fewer_steps_to_it(seconds, sweeps):
+    """A second is for recording; what is left is for whole sweeps, and for one at least."""
+    run, clock = at_the_end_of_warm_up(Schedule(seconds=10.0), seconds)
+    shorten_spacing(run, clock)
+    assert run.spacing == sweeps * 36
+
+
+def test_a_spacing_that_was_asked_for_stays():
+    run, clock = at_the_end_of_warm_up(Schedule(seconds=10.0, spacing=100), 9.5)
+    shorten_spacing(run, clock)
+    assert run.spacing == 100
+
+
+def test_samples_that_are_there_have_the_spacing_of_the_next_ones():
+    run, clock = at_the_end_of_warm_up(Schedule(seconds=10.0), 9.5)
+    run.recorded = 1
+    shorten_spacing(run, clock)
+    assert run.spacing == 4 * 36

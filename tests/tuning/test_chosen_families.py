@@ -7,7 +7,7 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._orbital import Orbital
 from orbitmc.kernels.exchange import Shuffle
 from orbitmc.models._ising import ising
-from orbitmc.tuning.race import race
+from orbitmc.tuning.race import run_race
 from tests.tuning import conftest
 from tests.tuning.models import assignment, cubic_gas, lattice_gas
 
@@ -33,7 +33,7 @@ def islands():
 )
 def test_a_family_is_chosen_where_it_frees_the_chain(counted, model, family):
     made = model()
-    found = race(made, prepare(made.graph), seconds=0.5)
+    found = run_race(made, prepare(made.graph), seconds=0.5)
     assert family in found.recipe.families
     price = next(price for price in found.prices if price.family == family)
     assert price.verdict == "chosen"
@@ -45,7 +45,7 @@ def test_the_first_win_does_not_end_a_race_that_leaves_much_to_gain(counted, mon
     monkeypatch.setitem(conftest.JUMPS, Orbital, 6e-5)
     monkeypatch.setitem(conftest.JUMPS, Shuffle, 1.2e-5)
     model = assignment(5)
-    found = race(model, prepare(model.graph), seconds=0.5)
+    found = run_race(model, prepare(model.graph), seconds=0.5)
     verdicts = {price.family: price.verdict for price in found.prices}
     assert verdicts["generators"] == "chosen"
     assert verdicts["group exchange"] == "chosen"

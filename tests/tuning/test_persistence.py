@@ -6,7 +6,7 @@ import pytest
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.tuning.panel import LOST, STUCK, panel, penalise_stuck, persistence, statistics_of
-from orbitmc.tuning.race import race
+from orbitmc.tuning.race import run_race
 from orbitmc.tuning.record import Tuning
 from orbitmc.tuning.trial import TrialChain, opposite_starts
 from tests.tuning.test_panel import LANES, autoregressive
@@ -81,7 +81,7 @@ def test_gibbs_is_lost_where_all_spins_agree_and_nowhere_else(coupling, lost):
 
 def test_a_network_with_little_evidence_is_drawn_anew_without_a_trial():
     model = om.read("examples/sprinkler.bif")
-    found = race(model, prepare(model.graph), seconds=0.1)
+    found = run_race(model, prepare(model.graph), seconds=0.1)
     assert found.recipe.families == ("forward draws",)
     assert [(one.family, one.verdict) for one in found.prices] == [("forward draws", "chosen")]
     answer = om.marginals(model, method="lmh", samples=200, seed=1)

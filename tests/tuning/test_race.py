@@ -15,7 +15,7 @@ from orbitmc.inference.settings import Settings
 from orbitmc.sampling.checkpoint import digest, load, save
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
-from orbitmc.tuning.race import race
+from orbitmc.tuning.race import run_race
 from tests.tuning.models import ordered_grid, two_far_modes, weak_grid
 
 TEMPERED = {
@@ -46,7 +46,7 @@ def test_a_flip_is_chosen_where_all_spins_agree(decided):
 
 def test_gibbs_alone_is_chosen_where_it_forgets_fast():
     model = weak_grid()
-    found = race(model, prepare(model.graph), seconds=0.2)
+    found = run_race(model, prepare(model.graph), seconds=0.2)
     assert found.recipe.families == ()
     assert found.recipe.alpha == 1.0
     assert found.prices == ()

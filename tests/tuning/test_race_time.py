@@ -8,7 +8,7 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.models._chimera import random_chimera
 from orbitmc.tuning import race as race_module
 from orbitmc.tuning.families import FAMILIES, Family
-from orbitmc.tuning.race import NO_TIME, race
+from orbitmc.tuning.race import NO_TIME, run_race
 from orbitmc.tuning.record import TEMPERING, Tuning
 from tests.tuning.models import assignment, ordered_grid
 
@@ -33,7 +33,7 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
     slow = Family("takes half of the time to build", build)
     monkeypatch.setattr(race_module, "FAMILIES", {f"slow {k}": slow for k in range(4)})
     model = om.ising_grid(8, 8, 2.0)  # lanes stay in the mode they start in
-    found = race(model, prepare(model.graph), seconds=1.0)
+    found = run_race(model, prepare(model.graph), seconds=1.0)
     assert len(built) == 2
     assert [(one.family, one.verdict) for one in found.prices] == [
         ("slow 2", NO_TIME),
@@ -47,7 +47,7 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
 def test_the_race_keeps_to_its_time(counted, monkeypatch, build):
     only(monkeypatch, "flip", "clusters")
     model = build()
-    race(model, prepare(model.graph), seconds=0.5)
+    run_race(model, prepare(model.graph), seconds=0.5)
     assert 0.02 < counted.now <= 0.5
 
 
@@ -61,14 +61,14 @@ def glass():
 def test_looking_at_states_and_finding_a_ladder_count(all_counted, build, seconds):
     """All families run; what is counted here is nearly all that takes time."""
     model = build()
-    found = race(model, prepare(model.graph), seconds=seconds)
+    found = run_race(model, prepare(model.graph), seconds=seconds)
     assert found.prices
     assert all_counted.now <= seconds
 
 
 def test_there_is_time_for_tempering_after_all_families(all_counted):
     model = glass()
-    found = race(model, prepare(model.graph), seconds=0.5)
+    found = run_race(model, prepare(model.graph), seconds=0.5)
     assert (found.prices[-1].family, found.prices[-1].verdict) == (TEMPERING, "chosen")
     assert found.recipe.base == TEMPERING
 
@@ -76,7 +76,7 @@ def test_there_is_time_for_tempering_after_all_families(all_counted):
 def test_without_useful_symmetry_alpha_is_one(counted, monkeypatch):
     only(monkeypatch, "flip", "clusters")
     model = asymmetric_grid()
-    found = race(model, prepare(model.graph), seconds=0.5)
+    found = run_race(model, prepare(model.graph), seconds=0.5)
     assert found.recipe.alpha == 1.0
     assert [one.family for one in found.prices] == ["flip", "clusters"]
     assert found.prices[0].verdict == "hardly ever accepted"

@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
@@ -207,6 +207,39 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
     finally:
         _UNTIL.reset(token)
+
+
+_BEGUN: ContextVar[float | None] = ContextVar("begun", default=None)
+
+
+@contextmanager
+def asked_before(seconds: float = 0.0) -> Iterator[None]:
+    """Let a question below have been asked so many seconds ago, compiling aside.
+
+    A timed answer takes what was done since then, such as grounding, from its time.
+
+    >>> with asked_before(3.0):
+    ...     spent_before() >= 3.0
+    True
+    """
+    token = _BEGUN.set(working_time() - seconds)
+    try:
+        yield
+    finally:
+        _BEGUN.reset(token)
+
+
+@contextmanager
+def asked_now() -> Iterator[None]:
+    """Let the time of a question run from now, unless it runs already."""
+    with nullcontext() if _BEGUN.get() is not None else asked_before():
+        yield
+
+
+def spent_before() -> float:
+    """Seconds since the present question was asked, compiling aside; 0 if nobody said when."""
+    begun = _BEGUN.get()
+    return 0.0 if begun is None else max(0.0, working_time() - begun)
 
 
 def require_time(seconds: float = 0.0) -> None:

@@ -1,8 +1,10 @@
 """What is loaded when it is first used: names of packages, and code that draws values."""
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from orbitmc.errors import InputError
@@ -11,20 +13,28 @@ Load = Callable[[str], Any]
 List = Callable[[], list[str]]
 
 
-def load_lazily(package: str, homes: Mapping[str, str]) -> tuple[Load, List]:
-    """Give a package its `__getattr__` and `__dir__`; `homes` says which module has each name."""
+NAMED = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
+
+
+def load_lazily(package: str, file: str) -> tuple[Load, List]:
+    """Give a package its `__getattr__` and `__dir__`; the stub beside it lists its names.
+
+    Each line is `from MODULE import NAME as NAME`, which type checkers read, too.
+    """
+    listed = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
+    homes = {name: module for module, name in NAMED.findall(listed)}
 
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"orbitmc.{homes[name]}"), name)
+        home = importlib.import_module(homes[name])
+        if homes[name] == package or not hasattr(home, name):  # a package in it
+            return importlib.import_module(f"{homes[name]}.{name}")
+        value = getattr(home, name)
         setattr(sys.modules[package], name, value)
         return value
 
-    def list_names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes} - {"load_lazily"})
-
-    return load, list_names
+    return load, lambda: sorted(homes)
 
 
 class Renderers:

@@ -5,10 +5,12 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from orbitmc import report
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
 from orbitmc.cli.inputs import LogicOptions, as_one, read_question
 from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, option, parse_assignments
+from orbitmc.cli.running import Compiling
 from orbitmc.cli.session import INTERRUPTED, print_remark, verb
 from orbitmc.errors import InputError
 
@@ -63,13 +65,7 @@ def compare(
     given = parse_assignments("compare", more)
     estimator = given.pop("estimator", "rao-blackwell")
     _require(names, seconds, output, estimator)
-    from orbitmc.cli.running import Compiling
-    from orbitmc.compare._error_curves import (
-        by_method,
-        error_curves,
-        prepare_sampler,
-        reference_of,
-    )
+    from orbitmc.compare._error_curves import by_method, error_curves, prepare_sampler, reference_of
     from orbitmc.compare.figures import FigureFiles
 
     asked = read_question(model, evidence, memory, LogicOptions(query=as_one(query), **given)).model
@@ -142,9 +138,8 @@ def _summarise(rows: Sequence["Row"]) -> None:
     from rich.console import Console
 
     from orbitmc.compare.figures import endings
-    from orbitmc.report.terminal import show
 
     titles = ("method", "seconds", "KL", "10 %", "90 %", "Hellinger", "floor of KL")
     ends = [astuple(one) for one in endings(rows)]
     lines = [[method, *(f"{number:.3g}" for number in numbers)] for method, *numbers in ends]
-    show(titles, lines, Console(highlight=False))
+    report.show(titles, lines, Console(highlight=False))

@@ -6,18 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import orbitmc as om
+from orbitmc import _numba, inference, report
+from orbitmc._util.text import quote, suggestion
 from orbitmc.cli import options
 from orbitmc.cli.options import BUDGET, Debug, option
+from orbitmc.cli.running import Display
 from orbitmc.cli.session import print_remark, verb
+from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
+    from orbitmc import Model, Run
     from orbitmc._util.arrays import Floats
-    from orbitmc.conditionals.prepared import PreparedGraph
-    from orbitmc.graph.model import Model
-    from orbitmc.kernels.protocol import Kernel
-    from orbitmc.sampling.run import Run
+    from orbitmc.conditionals import PreparedGraph
+    from orbitmc.kernels import Kernel
 
 
 SAMPLES_HELP = "Samples in every chain."
@@ -38,12 +42,9 @@ def demo(
 ) -> int:
     """Show where Gibbs fails and LMH does not."""
     print_remark("the first run compiles for a while")
-    from orbitmc.conditionals.prepared import prepare
-    from orbitmc.inference._marginals import marginals
-
     model = demo_model()
-    truth = marginals(model, method="exact").columns.probability[1::2]
-    prepared = prepare(model.graph)
+    truth = om.marginals(model, method="exact").columns.probability[1::2]
+    prepared = om.kernels.prepare(model.graph)
     periods = {GIBBS: NEVER, LMH: SIDE * SIDE}
     runs = {name: _run(prepared, period, samples, seed) for name, period in periods.items()}
     _show(model, truth, runs)
@@ -58,38 +59,27 @@ def demo_model() -> "Model":
     """A cold lattice: spins that like to agree, each with a weak field of its own."""
     import numpy as np
 
-    from orbitmc.models._ising import ising_grid
-
     own = np.random.default_rng(FIELD_SEED).normal(size=(SIDE, SIDE))
-    return ising_grid(SIDE, SIDE, COUPLING, FIELD * (own - own.mean()) + TILT)
+    return om.ising_grid(SIDE, SIDE, COUPLING, FIELD * (own - own.mean()) + TILT)
 
 
 def _kernel(prepared: "PreparedGraph", period: int) -> "Kernel":
     """Gibbs, and a proposal to turn all spins over after every `period` of its steps."""
-    from orbitmc.kernels._alternation import alternation
-    from orbitmc.kernels._flips import flips
-    from orbitmc.kernels._gibbs import SystematicScan
-
-    return alternation(SystematicScan(), flips(prepared), period=period)
+    kernels = om.kernels
+    return kernels.alternation(kernels.gibbs(), kernels.flips(prepared), period=period)
 
 
 def _run(prepared: "PreparedGraph", period: int, samples: int, seed: int) -> "Run":
-    from orbitmc.sampling.sampler import sample
-    from orbitmc.sampling.schedule import Schedule
-
-    schedule = Schedule(samples=samples, warm_up=5, snapshots=True)
-    return sample(prepared, _kernel(prepared, period), schedule, seed=seed)
+    schedule = om.Schedule(samples=samples, warm_up=5, snapshots=True)
+    return om.sample(prepared, _kernel(prepared, period), schedule, seed=seed)
 
 
 def _show(model: "Model", truth: "Floats", runs: "dict[str, Run]") -> None:
     """Errors over time, some marginals beside the exact ones, and what happened."""
-    from orbitmc.estimate.formatting import plain_table, r_hat_in_words
-    from orbitmc.report.terminal import text_chart
-
     print(f"{SIDE * SIDE} spins on a cold lattice, each with a weak field of its own\n")
     print("mean error of all marginals: g is Gibbs, L is LMH, which is Gibbs with jumps")
     curves = {letter: _errors(runs[name], truth) for letter, name in (("g", GIBBS), ("L", LMH))}
-    print("\n".join(text_chart(curves)), "sweeps\n")
+    print("\n".join(report.text_chart(curves)), "sweeps\n")
     rows = [
         (
             f"P({name} = up)",
@@ -99,9 +89,9 @@ def _show(model: "Model", truth: "Floats", runs: "dict[str, Run]") -> None:
         for name in SHOWN
         for place in [model.index[name]]
     ]
-    r_hats = [r_hat_in_words(float(run.statistics().r_hat.max())) for run in runs.values()]
+    r_hats = [report.r_hat_in_words(float(run.statistics().r_hat.max())) for run in runs.values()]
     rows.append(("worst R-hat", "", *r_hats))
-    print(plain_table(("", "exact", *runs), rows, to_the_left=("",)))
+    print(report.plain_table(("", "exact", *runs), rows, to_the_left=("",)))
     print(_sentence(runs[LMH]))
 
 
@@ -145,22 +135,17 @@ def warm(
 
     Nothing is compiled twice: what was compiled before takes no time.
     """
-    from orbitmc._numba.store import folder
-    from orbitmc.inference.precompile import QUESTIONS
-    from orbitmc.sampling.budget import available_cores
-
-    names = _chosen(list(QUESTIONS), only or [])
-    with _pool(min(len(names), processes or available_cores())) as pool:
+    names = _chosen(list(inference.QUESTIONS), only or [])
+    with _pool(min(len(names), processes or inference.available_cores())) as pool:
         functions, seconds = _compiled(pool, names)
     print_remark(
-        f"compiled {functions} functions in {seconds:.0f} s of all processes; kept in {folder()}"
+        f"compiled {functions} functions in {seconds:.0f} s of all processes; "
+        f"kept in {_numba.folder()}"
     )
     return 0
 
 
 def _chosen(known: list[str], only: list[str]) -> list[str]:
-    from orbitmc._util.text import quote, suggestion
-    from orbitmc.errors import InputError
 
     for name in only:
         if name not in known:
@@ -188,11 +173,8 @@ def _compiled(pool: "ProcessPoolExecutor", names: list[str]) -> tuple[int, float
     """How many functions, and how many seconds; a bar says which questions are being asked."""
     from concurrent.futures import FIRST_COMPLETED, wait
 
-    from orbitmc.cli.running import Display
-    from orbitmc.inference.precompile import precompile
-
     functions, seconds = 0, 0.0
-    waiting = {pool.submit(precompile, name): name for name in names}
+    waiting = {pool.submit(inference.precompile, name): name for name in names}
     display, shown = Display(), ""
     try:
         while waiting:

@@ -1,15 +1,16 @@
 """`orbitmc infer`: a model and evidence in, marginals with their errors out."""
 
+import math
 import os
 import re
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from orbitmc import _numba, formats, inference
 from orbitmc._util import files as records
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import inputs as questions
@@ -19,14 +20,14 @@ from orbitmc.cli.inputs import LogicOptions, ModelInput, logic_question
 from orbitmc.cli.options import QUESTION, argument, option, parse_assignments, part_of
 from orbitmc.cli.output import deliver, require_output
 from orbitmc.cli.questions import best_world, require_program
-from orbitmc.cli.session import command_line, print_remark, verb
+from orbitmc.cli.running import Session
+from orbitmc.cli.session import CLOCK, command_line, print_remark, verb
 from orbitmc.errors import InputError, LimitError, attribute_to_file
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from orbitmc.estimate.marginals import Marginals
-    from orbitmc.graph.model import Model
+    from orbitmc import Marginals, Model
     from orbitmc.inference import CheckpointWriter, Settings
 
 
@@ -65,7 +66,7 @@ def infer(
     _require_files(source, evidence, output, results, checkpoint)
     answers.require_page(report, [source, *(evidence or ())])
     given = parse_assignments("infer", more)
-    settings = settings_from(
+    settings = options.settings_from(
         given,
         method=method,
         generators=questions.read_generators(generators),
@@ -103,9 +104,10 @@ def _saving(settings: "Settings") -> "AbstractContextManager[CheckpointWriter | 
     """What saves the run, if it is to be saved."""
     if settings.checkpoint is None:
         return nullcontext()
-    from orbitmc.sampling.checkpoint import open_checkpoint
 
-    return open_checkpoint(settings.checkpoint, settings.checkpoint_every, tell=print_remark)
+    return inference.open_checkpoint(
+        settings.checkpoint, settings.checkpoint_every, tell=print_remark
+    )
 
 
 def _ask(
@@ -117,42 +119,32 @@ def _ask(
     quiet: bool,
 ) -> tuple["Marginals", int]:
     """Ask with progress; gives the answer, and an exit code if its run was not saved."""
-    begun = time.perf_counter()
-    from orbitmc.cli.running import Session
-    from orbitmc.inference import marginals_query
     from orbitmc.inference.answer import answer
 
-    loading = time.perf_counter() - begun
-    query = marginals_query(
+    query = inference.marginals_query(
         asked.source, asked.evidence, asked.names, settings=settings, command=command_line()
     )
     if writer is not None:
         writer.record.update(asked.record)
-    with Session(quiet, writer) as session:
-        marginals = answer(
-            query, settings, session.watchers, reserve=reserve + loading, checkpoint=writer
-        )
+    with Session(quiet, writer) as session, CLOCK.asking():
+        marginals = answer(query, settings, session.watchers, reserve=reserve, checkpoint=writer)
     return marginals, session.exit_code
 
 
 def _log_z_seconds(settings: "Settings") -> float:
     """How much of a timed run is for log Z, where it is sampled, too."""
-    from orbitmc.inference.settings import DEFAULT_SECONDS
-
-    return LOG_Z_SHARE * (settings.seconds or DEFAULT_SECONDS)
+    return LOG_Z_SHARE * (settings.seconds or inference.DEFAULT_SECONDS)
 
 
 def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "Marginals":
     """An answer with log Z, sampled within the same limits; a warning if it is not believed."""
-    from orbitmc.inference._log_z import log_z
-
-    about = answer.about
+    about, limits = answer.about, _limits(settings)
+    if limits.samples is None and limits.standard_error is None:
+        limits = replace(limits, seconds=_log_z_seconds(settings))
+    end = math.inf if settings.seconds is None else inference.latest(settings.seconds) - CLOCK()
     try:
-        limits = _limits(settings)
-        timed = limits.samples is None and limits.standard_error is None
-        if timed:
-            limits = replace(limits, seconds=_log_z_seconds(settings))
-        found = log_z(model, settings=limits)
+        with _numba.time_limit(end):
+            found = inference.log_z(model, settings=limits)
     except LimitError as error:
         said = (*about.warnings, f"log Z is not known: {error}")
         return replace(answer, about=replace(about, warnings=said))
@@ -174,10 +166,8 @@ def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "M
 
 def _limits(settings: "Settings") -> "Settings":
     """Settings with their budget, memory and seed, and nothing of the method."""
-    from orbitmc.inference.settings import ENDS, Settings
-
-    kept = (*ENDS, "seed", "memory", "threads", "executor")
-    return Settings(**{name: getattr(settings, name) for name in kept})
+    kept = (*inference.ENDS, "seed", "memory", "threads", "executor")
+    return inference.Settings(**{name: getattr(settings, name) for name in kept})
 
 
 def _one_of(model: Path | None, program: Path | None) -> Path:
@@ -199,18 +189,6 @@ def _require_files(
     answers.require_writable(results)
     for written in (output, results):
         answers.require_other(written, [source, *(evidence or ())])
-
-
-def settings_from(given: dict[str, Any], **options: Any) -> "Settings":
-    """Settings from options and from what `--set` gave; refused where they make no sense."""
-    from orbitmc.inference.settings import ENDS, Settings
-
-    if sum(options.get(end) is not None for end in ENDS) > 1:
-        raise InputError("give only one of --seconds, --samples and --error")
-    settings = Settings(**options, **part_of(given, Settings))
-    settings.schedule()  # refuses what makes no sense before anything is read
-    settings.require_use()
-    return settings
 
 
 # `orbitmc resume`: go on with a run as if it had never stopped.
@@ -250,16 +228,19 @@ def resume(
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
     given = parse_assignments("resume", more)
-    from orbitmc.cli.running import Session
-    from orbitmc.inference import Settings, answer_checkpoint, resume_checkpoint, saved_settings
 
     every = given.get("checkpoint_every")
-    with resume_checkpoint(run, memory=memory, every=every, tell=print_remark) as (saved, writer):
-        saved_settings(saved.question, str(run))  # refuses what cannot go on before a model is read
+    with inference.resume_checkpoint(run, memory=memory, every=every, tell=print_remark) as (
+        saved,
+        writer,
+    ):
+        inference.saved_settings(
+            saved.question, str(run)
+        )  # refuses what cannot go on before a model is read
         again = ask_again(saved.question, model, memory, str(run))
-        limits = Settings(threads=given.get("threads"), executor=cluster, memory=memory)
+        limits = inference.Settings(threads=given.get("threads"), executor=cluster, memory=memory)
         with Session(quiet, writer) as session:
-            answer = answer_checkpoint(
+            answer = inference.answer_checkpoint(
                 saved, again.source, limits, [*session.watchers, writer], command=command_line()
             )
         code = deliver(answer, json=json, output=output, quiet=quiet)
@@ -278,9 +259,8 @@ def ask_again(
         return logic_question(path, tuple(pieces), memory, options)
     with attribute_to_file(source, records.CANNOT_GO_ON):
         evidence = _evidence(record.get("evidence"), _are_seen)
-    from orbitmc.formats.registry import read
 
-    return ModelInput(read(path, memory=memory).given(evidence), None, record)
+    return ModelInput(formats.read(path, memory=memory).given(evidence), None, record)
 
 
 def _model(record: Mapping[str, Any], source: str) -> str:

@@ -8,12 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from orbitmc import formats, inference
 from orbitmc._util.settings import setting
+from orbitmc._util.text import MEMORY, Text, read_text
+from orbitmc.cli.session import CLOCK
 from orbitmc.errors import InputError, attribute_to_file
+from orbitmc.mln import grounding
 
 if TYPE_CHECKING:
-    from orbitmc.graph.evidence import Evidence
-    from orbitmc.graph.model import Model
+    from orbitmc import Model
+    from orbitmc.inference import Evidence
     from orbitmc.inference.program import MarkovLogic
 
 
@@ -110,14 +114,12 @@ def read_question(
         raise InputError(
             f"{_named(logic)} belongs to Markov logic programs (.mln, .pracmln)", source=str(path)
         )
-    from orbitmc.formats.evidence import merge_evidence, read_evidence
-    from orbitmc.formats.registry import read
-    from orbitmc.inference.query import names_in, resolve_query
 
-    model = read(path, memory=memory)
-    found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
-    seen = merge_evidence(found, model)
-    names = resolve_query(names_in(query, model), model) if query else None
+    with CLOCK.apart():
+        model = formats.read(path, memory=memory)
+    found = [formats.read_evidence(piece, model, memory=memory) for piece in pieces or ()]
+    seen = formats.merge_evidence(found, model)
+    names = inference.resolve_query(inference.names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
     return ModelInput(model, seen, record, names)
 
@@ -133,11 +135,8 @@ def read_program(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
 ) -> "MarkovLogic":
     """Read a program and all pieces of evidence, files and atoms."""
-    from orbitmc.inference.program import read_logic
-    from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS
-
     files, texts = _sorted_out(pieces)
-    return read_logic(
+    return inference.read_logic(
         path,
         files,
         query=options.query,
@@ -148,7 +147,7 @@ def read_program(
         dialect=options.dialect,
         meaning=options.meaning,
         unweighted=options.unweighted,
-        max_groundings=options.max_groundings or MOST_GROUNDINGS,
+        max_groundings=options.max_groundings or grounding.MOST_GROUNDINGS,
         memory=memory,
     )
 
@@ -190,19 +189,16 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
     """Read recorded moves: JSON text, or a file of an answer that holds them."""
     if piece is None:
         return None
-    from orbitmc._util.text import MEMORY, Text, read_text
-    from orbitmc.formats.json_model import parse_json
-    from orbitmc.tuning.record import tuning_from_record
 
     text = Text("--set moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
-    found = parse_json(text, memory=MEMORY)
+    found = formats.parse_json(text, memory=MEMORY)
     moves = found.get("moves", found) if isinstance(found, dict) else None
     if not isinstance(moves, dict):
         raise InputError(
             "it holds no moves: an object with families and period", source=text.source
         )
     with attribute_to_file(text.source):
-        tuning_from_record(moves)
+        inference.tuning_from_record(moves)
     return moves
 
 
@@ -218,7 +214,6 @@ def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _lines(path: Path) -> list[str]:
-    from orbitmc._util.text import read_text
 
     text = read_text(path)
     lines = [line.strip() for line in text.content.splitlines()]

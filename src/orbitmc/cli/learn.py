@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from orbitmc._util.files import lock_file
+from orbitmc._util.files import lock_file, write_text
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
 from orbitmc.cli.options import (
@@ -17,8 +17,10 @@ from orbitmc.cli.options import (
     parse_assignments,
 )
 from orbitmc.cli.output import require_other, require_writable
+from orbitmc.cli.running import Compiling
 from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark, verb
 from orbitmc.errors import InputError
+from orbitmc.mln import data, grounding, language, learning
 
 if TYPE_CHECKING:
     from orbitmc.mln.learning.learner import LearningResult, LearningSettings
@@ -105,18 +107,8 @@ def learn(
     require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)
     given = parse_assignments("learn", more)
-    from orbitmc._util.files import write_text
-    from orbitmc.cli.running import Compiling
-    from orbitmc.mln.data.reader import read_databases
-    from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS
-    from orbitmc.mln.language.parser import read_program
-    from orbitmc.mln.learning.checkpoint import learning_record, load
-    from orbitmc.mln.learning.learner import LearningSettings
-    from orbitmc.mln.learning.learner import learn as learn_weights
-    from orbitmc.mln.learning.quality import standard_errors
-    from orbitmc.mln.learning.writing import program_text
 
-    settings = LearningSettings(
+    settings = learning.LearningSettings(
         method=method,
         query=_names(query),
         hidden=_names(hidden),
@@ -126,13 +118,13 @@ def learn(
         seconds=seconds,
         optimiser=optimiser,
         meaning=given.get("meaning", "formula"),
-        max_groundings=given.get("max_groundings", MOST_GROUNDINGS),
+        max_groundings=given.get("max_groundings", grounding.MOST_GROUNDINGS),
         memory=memory,
     )
     dialect = given.get("dialect", "alchemy")
-    read = read_program(program, dialect=dialect, learning=True, memory=memory)
+    read = language.read_program(program, dialect=dialect, learning=True, memory=memory)
     worlds, unseen = (
-        [one for path in paths for one in read_databases(path, read, memory=memory)]
+        [one for path in paths for one in data.read_databases(path, read, memory=memory)]
         for paths in (databases, held_out or ())
     )
     if not quiet:
@@ -140,22 +132,24 @@ def learn(
             [*read.warnings, *(words for world in (*worlds, *unseen) for words in world.warnings)]
         ):
             print_remark(f"note: {warning}")
-    asked = learning_record(read, [*worlds, *unseen], settings)
+    asked = learning.learning_record(read, [*worlds, *unseen], settings)
     with lock_file(checkpoint):
         start = None
         if checkpoint is not None and checkpoint.exists():
-            start = load(checkpoint, asked, memory=memory)
+            start = learning.load(checkpoint, asked, memory=memory)
             if not quiet:
                 print_remark(f"continuing after iteration {start.iteration}, from {checkpoint}")
         watching = _Watching(quiet, checkpoint, asked)
         with Compiling(quiet=quiet):
-            learned = learn_weights(
+            learned = learning.learn(
                 read, worlds, settings, held_out=unseen, start=start, watch=watching
             )
-            deviations = standard_errors(learned.task, learned.weights) if errors else None
+            deviations = learning.standard_errors(learned.task, learned.weights) if errors else None
             scored = _describe_score(learned)
         remarks = "\n".join([*_remarks(learned, settings), *scored])
-        text = program_text(learned.ground, learned.weights, remarks=remarks, errors=deviations)
+        text = learning.program_text(
+            learned.ground, learned.weights, remarks=remarks, errors=deviations
+        )
         write_text(output, text)
         watching.keep(learned.step)
     for words in () if quiet else scored:
@@ -179,12 +173,10 @@ def _deviation(words: str) -> float | None:
 
 def _describe_score(learned: "LearningResult") -> list[str]:
     """How the weights do on databases that they were not learned from, in words."""
-    from orbitmc.mln.learning.quality import score
-
     task = learned.task
     if not task.held_out:
         return []
-    found = score(task.held_out, task.prior, learned.weights, seed=task.settings.seed)
+    found = learning.score(task.held_out, task.prior, learned.weights, seed=task.settings.seed)
     alone = found.given_others
     others = "" if alone != alone else f", {alone:.4f} given all other atoms"
     return [
@@ -214,10 +206,9 @@ class _Watching:
                 print_remark(f"warning: the step was not saved: {error}; it continues")
 
     def keep(self, step: "Step") -> None:
-        from orbitmc.mln.learning.checkpoint import save
 
         if self.checkpoint is not None:
-            save(self.checkpoint, step, self.asked)
+            learning.save(self.checkpoint, step, self.asked)
 
 
 def _words(step: "Step") -> str:

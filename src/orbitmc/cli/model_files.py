@@ -7,17 +7,19 @@ import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from orbitmc._util.text import MEMORY
+from orbitmc import formats, inference
+from orbitmc._util.text import MEMORY, format_bytes
 from orbitmc.cli import options
 from orbitmc.cli.inputs import LogicOptions, as_one, is_logic, read_generators, read_question
 from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, argument, option, parse_assignments
 from orbitmc.cli.output import require_other, require_writable
-from orbitmc.cli.session import print_remark, verb
-from orbitmc.errors import InputError
+from orbitmc.cli.running import Compiling
+from orbitmc.cli.session import CLOCK, print_remark, verb
+from orbitmc.errors import ContradictionError, InputError
 
 if TYPE_CHECKING:
-    from orbitmc.graph.model import Model
-    from orbitmc.inference.overview import Overview
+    from orbitmc import Model
+    from orbitmc.inference._overview import Overview
     from orbitmc.inference.symmetries import SymmetryOverview
 
 
@@ -38,11 +40,9 @@ def check(
     help_all: options.HelpAll = False,
 ) -> int:
     """Say what is in a model, what answers cost, and what looks wrong."""
-    from orbitmc.inference.overview import overview
-
     logic = LogicOptions(query=as_one(query), **parse_assignments("check", more))
     asked = read_question(model, evidence, memory, logic).model
-    found = overview(asked, memory=memory)
+    found = inference.overview(asked, memory=memory)
     if not json and found.exact.seconds is not None and found.exact.seconds <= CHEAP:
         _print(found, log_z_in_words(asked, memory))
     elif json:
@@ -54,11 +54,8 @@ def check(
 
 def log_z_in_words(model: "Model", memory: int) -> str:
     """The exact sum of all weights, or that there is none."""
-    from orbitmc.errors import ContradictionError
-    from orbitmc.inference._log_z import log_z
-
     try:
-        return f"{float(log_z(model, method='exact', memory=memory)):.10g}"
+        return f"{float(inference.log_z(model, method='exact', memory=memory)):.10g}"
     except ContradictionError:
         return "none: no state is possible"
 
@@ -73,7 +70,6 @@ def _print(found: "Overview", log_z: str) -> None:
 
 
 def _lines(found: "Overview") -> list[tuple[str, str]]:
-    from orbitmc._util.text import format_bytes
 
     f = found
     sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
@@ -92,7 +88,6 @@ def _lines(found: "Overview") -> list[tuple[str, str]]:
 
 
 def _exact(found: "Overview") -> str:
-    from orbitmc._util.text import format_bytes
 
     cost = found.exact
     if cost.bytes is None or cost.seconds is None or cost.refusal:
@@ -117,10 +112,9 @@ def convert(
     """Write a model in another format, with its evidence built in."""
     require_writable(output)
     require_other(output, [model, *(evidence or ())])
-    from orbitmc.formats.registry import write
 
     asked = read_question(model, evidence, memory).model
-    write(asked, output)
+    formats.write(asked, output)
     for doubt in asked.doubts:
         print_remark(f"warning: {doubt}")
     if not quiet:
@@ -163,9 +157,7 @@ def ground(
     logic = LogicOptions(query=as_one(query), **parse_assignments("ground", more))
     asked = read_question(program, [*(databases or ()), *(evidence or ())], memory, logic)
     if output is not None:
-        from orbitmc.formats.registry import write
-
-        write(asked.model, output)
+        formats.write(asked.model, output)
     if not quiet:
         for remark in asked.remarks:
             print_remark(remark)
@@ -204,13 +196,10 @@ def symmetry(
 
     Generators, orbits and order of its group come first.
     """
-    from orbitmc.cli.running import Compiling
-    from orbitmc.inference.symmetries import symmetry_overview
-
     logic = LogicOptions(query=as_one(query), **parse_assignments("symmetry", more))
     asked = read_question(model, evidence, memory, logic)
-    with Compiling():
-        found = symmetry_overview(
+    with Compiling(), CLOCK.asking():
+        found = inference.symmetry_overview(
             asked.model,
             ground=None if asked.program is None else asked.program.ground,
             values=values,

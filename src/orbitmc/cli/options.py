@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_origin
 import typer
 from typer.core import TyperCommand
 
+from orbitmc import inference
 from orbitmc._util.settings import Setting, settings_of
 from orbitmc._util.text import suggestion
 from orbitmc.cli.inputs import LogicOptions, read_moves
@@ -262,9 +263,7 @@ Kind = TypeVar("Kind")
 
 def settable(verb: str) -> Mapping[str, Setting]:
     """What `--set` may set for a verb, by name."""
-    from orbitmc.inference.settings import Settings
-
-    how, reading = settings_of(Settings), settings_of(LogicOptions)
+    how, reading = settings_of(inference.Settings), settings_of(LogicOptions)
     plain = {name: one for name, one in how.items() if name not in OPTIONS}
     asking = {name: one for name, one in plain.items() if name != "checkpoint_every"}
     return {
@@ -297,6 +296,16 @@ def parse_assignments(verb: str, pieces: Iterable[str] | None) -> dict[str, Any]
             raise InputError(f"--set {name}: it is set twice; set it once")
         found[name] = (*found[name], *value) if name in found else value
     return found
+
+
+def settings_from(given: dict[str, Any], **options: Any) -> "inference.Settings":
+    """Settings from options and from what `--set` gave; refused where they make no sense."""
+    if sum(options.get(end) is not None for end in inference.ENDS) > 1:
+        raise InputError("give only one of --seconds, --samples and --error")
+    settings = inference.Settings(**options, **part_of(given, inference.Settings))
+    settings.schedule()  # refuses what makes no sense before anything is read
+    settings.require_use()
+    return settings
 
 
 def part_of(found: Mapping[str, Any], kind: type[Kind]) -> dict[str, Any]:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orbitmc import formats, report
+from orbitmc._util.files import write_pieces
 from orbitmc._util.text import suffix
 from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.marginals import Marginals
-    from orbitmc.graph.model import Model
+    from orbitmc import Marginals, Model
 
 
 KINDS = (".mar", ".json", ".csv")
@@ -20,8 +21,6 @@ KINDS = (".mar", ".json", ".csv")
 
 def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool) -> int:
     """Give the answer to whoever asked; gives the exit code."""
-    from orbitmc.report.sentences import remarks
-
     unwritten = None
     if output is not None:
         try:
@@ -32,7 +31,7 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
         _print(answer, json)
     trusted = answer.converged and not answer.about.warnings and not answer.about.interrupted
     if not quiet or not trusted:
-        for remark in remarks(answer):
+        for remark in report.remarks(answer):
             print_remark(remark)
     if unwritten is not None:
         print_remark(f"{unwritten}; the answer is printed as JSON instead")
@@ -46,12 +45,10 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
 
 def delivery_seconds(model: "Model", *, json: bool, output: Path | None) -> float:
     """About how long it takes to give an answer to whoever asked."""
-    from orbitmc.report.answer_files import writing_seconds
-
     kinds = [] if output is None else [suffix(output)]
     if json or output is None:
         kinds.append(".json" if json else "")
-    return sum(writing_seconds(model, _pieces(kind)) for kind in kinds if kind != ".mar")
+    return sum(report.writing_seconds(model, _pieces(kind)) for kind in kinds if kind != ".mar")
 
 
 def require_writable(path: Path | None) -> None:
@@ -85,8 +82,6 @@ def require_output(path: Path | None) -> None:
 
 def write_results(answer: "Marginals", path: Path) -> None:
     """Write a line `Atom probability` for everything that was asked about."""
-    from orbitmc._util.files import write_pieces
-
     columns = answer.columns
     last = columns.probability[columns.start[1:] - 1].tolist()
     write_pieces(path, (f"{name} {p:.6g}\n" for name, p in zip(columns.names, last, strict=True)))
@@ -104,10 +99,9 @@ def require_rows(path: Path | None, output: Path | None, rows: Callable[[], floa
     """Refuse a page with so many rows that they would go over a file that nobody named."""
     if path is None:
         return
-    from orbitmc.report.page import require_rows_file, rows_file
 
-    if rows_file(path).exists() and rows_file(path) != output:
-        require_rows_file(path, rows())
+    if report.rows_file(path).exists() and report.rows_file(path) != output:
+        report.require_rows_file(path, rows())
 
 
 def write_report(
@@ -116,17 +110,17 @@ def write_report(
     """Write a page, if somebody wants one; gives an exit code if that failed."""
     if path is None:
         return 0
-    from orbitmc.report.page import MOST_PAGE_ROWS, rows_file
 
     try:
-        answer.report(path, overwrite=rows_file(path) == output)
+        answer.report(path, overwrite=report.rows_file(path) == output)
     except InputError as error:
         print_remark(f"the report was not written: {error}")
         return error.exit_code
     if not quiet:
-        more = len(answer.columns.probability) > MOST_PAGE_ROWS
+        more = len(answer.columns.probability) > report.MOST_PAGE_ROWS
         print_remark(
-            f"the report is in {path}" + (f", all its rows in {rows_file(path)}" if more else "")
+            f"the report is in {path}"
+            + (f", all its rows in {report.rows_file(path)}" if more else "")
         )
     return 0
 
@@ -137,23 +131,17 @@ def _print(answer: "Marginals", json: bool) -> None:
         return
     from rich.console import Console
 
-    from orbitmc.report.terminal import show_answer
-
-    show_answer(answer, Console(highlight=False))
+    report.show_answer(answer, Console(highlight=False))
 
 
 def _pieces(kind: str) -> Callable[["Marginals"], Iterator[str]]:
-    from orbitmc.report.answer_files import json_pieces
-    from orbitmc.report.terminal import csv_pieces, plain_pieces
 
-    return {".json": json_pieces, ".csv": csv_pieces}.get(kind, plain_pieces)
+    return {".json": report.json_pieces, ".csv": report.csv_pieces}.get(kind, report.plain_pieces)
 
 
 def _write(answer: "Marginals", path: Path) -> None:
-    from orbitmc._util.files import write_pieces
-    from orbitmc.formats.uai import write_flat_mar
 
     if suffix(path) == ".mar":
-        write_flat_mar(path, answer.columns.probability, answer.columns.start)
+        formats.write_flat_mar(path, answer.columns.probability, answer.columns.start)
     else:
         write_pieces(path, _pieces(suffix(path))(answer))

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from orbitmc import inference
+from orbitmc._util.text import read_text
 from orbitmc.cli import options
 from orbitmc.cli.inputs import as_one
 from orbitmc.cli.options import QUESTION
 from orbitmc.cli.questions import QuestionCommand, Reply, question
+from orbitmc.cli.running import Display
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.graph.model import Model
+    from orbitmc import Model
     from orbitmc.inference._predict import Predictions
 
 
@@ -45,16 +48,13 @@ def predict(
     ids: Ids = None,
 ) -> Reply:
     """Say how probable values are, for each row of a table."""
-    from orbitmc.inference._predict import model_in, predictions
-    from orbitmc.inference.query import names_in
-
     source = asking.source
-    model = model_in(source)
+    model = inference.model_in(source)
     table = read_table(rows, model, asking.settings.memory)
-    found = predictions(
+    found = inference.predictions(
         source,
         table.rows({*table.named(ignore), *table.named(ids)}),
-        query=names_in(query, source) if query and model is source else as_one(query),
+        query=inference.names_in(query, source) if query and model is source else as_one(query),
         ignore=table.named(ignore),
         ids=table.named(ids),
         progress=None if asking.quiet else _Progress(),
@@ -100,8 +100,6 @@ class Table:
 
 def read_table(path: Path, model: "Model", memory: int) -> Table:
     """Read a CSV file."""
-    from orbitmc._util.text import read_text
-
     lines = list(csv.reader(read_text(path, memory=memory).content.splitlines()))
     if not lines:
         raise InputError("the table is empty: its first line names the variables", source=str(path))
@@ -186,7 +184,6 @@ class _Progress:
     """Says how far it is, now and then."""
 
     def __init__(self) -> None:
-        from orbitmc.cli.running import Display
 
         self.display, self.due = Display(), 0.0
 

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from orbitmc import inference, report
+from orbitmc._util.files import write_pieces, write_text
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import inputs as questions
 from orbitmc.cli import options
@@ -23,16 +25,13 @@ from orbitmc.cli.options import (
     parse_assignments,
     part_of,
 )
-from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark, verb
+from orbitmc.cli.running import Session
+from orbitmc.cli.session import CLOCK, INTERRUPTED, NOT_CONVERGED, print_remark, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.answers import BestStates, Estimates, Sweep
-    from orbitmc.estimate.marginals import About
-    from orbitmc.graph.model import Model
-    from orbitmc.inference.program import MarkovLogic
-    from orbitmc.inference.settings import Settings
-    from orbitmc.sampling.run import RunObserver
+    from orbitmc import BestStates, Estimates, Model
+    from orbitmc.inference import About, Evidence, MarkovLogic, RunObserver, Settings, Sweep
 
 
 Text = Callable[[], str | Iterable[str]]
@@ -49,15 +48,21 @@ class QuestionCommand:
     """Whom to ask, how, and who watches."""
 
     source: "Model | MarkovLogic"
+    evidence: "Evidence | None"
     settings: "Settings"
     watchers: Sequence["RunObserver"]
     quiet: bool
     show: Callable[[float, str], None]
+    is_program: bool
 
     @property
     def how(self) -> dict[str, Any]:
         """What every question is told."""
-        return {"settings": self.settings, "watchers": self.watchers}
+        return {
+            "evidence": self.evidence,
+            "settings": self.settings,
+            "watchers": self.watchers,
+        }
 
 
 @dataclass(frozen=True)
@@ -170,15 +175,23 @@ def _run_question(
     files = [one for one in mine.values() if isinstance(one, Path)]
     _require_file(output, [model, *files, *(evidence or ())], kinds)
     logic = {"query": query} if query is not None else {"opened": _predicates(mine)}
-    source, how = _read(
+    asked, how = _read(
         answer.__name__, model, evidence, more, logic, quiet, standard_error=error,
         executor=cluster, **settings,
     )  # fmt: skip
-    from orbitmc.cli.running import Session
 
-    with Session(quiet) as session:
+    with Session(quiet) as session, CLOCK.asking():
         reply = answer(
-            QuestionCommand(source, how, session.watchers, quiet, session.progress.show), **mine
+            QuestionCommand(
+                asked.source,
+                asked.evidence,
+                how,
+                session.watchers,
+                quiet,
+                session.progress.show,
+                asked.program is not None,
+            ),
+            **mine,
         )
     _deliver(reply, json, output, quiet)
     return _exit_code(reply, quiet)
@@ -192,24 +205,22 @@ def _read(
     logic: Mapping[str, Any],
     quiet: bool,
     **given: Any,
-) -> tuple["Model | MarkovLogic", "Settings"]:
+) -> tuple[questions.ModelInput, "Settings"]:
     """Read whom to ask, with evidence, and how; settings are refused before anything is read.
 
     Of a program, the `logic` of a question is read with it, unless settings say otherwise.
     """
-    from orbitmc.cli.infer import settings_from
-
     found = parse_assignments(name, more)
     own = part_of(found, questions.LogicOptions)
-    settings = settings_from(found, **{k: v for k, v in given.items() if k not in found})
+    settings = options.settings_from(found, **{k: v for k, v in given.items() if k not in found})
     if not questions.is_logic(path):
         plain = questions.LogicOptions(**own)
-        return questions.read_question(path, evidence, settings.memory, plain).model, settings
-    asked = questions.LogicOptions(**{**logic, **own})
-    program = questions.read_program(path, tuple(evidence or ()), settings.memory, asked)
-    for remark in () if quiet else program.remarks:
+        return questions.read_question(path, evidence, settings.memory, plain), settings
+    chosen = questions.LogicOptions(**{**logic, **own})
+    asked = questions.logic_question(path, tuple(evidence or ()), settings.memory, chosen)
+    for remark in () if quiet else asked.remarks:
         print_remark(remark)
-    return program, settings
+    return asked, settings
 
 
 def _predicates(mine: Mapping[str, Any]) -> tuple[str, ...]:
@@ -237,8 +248,6 @@ def _require_file(path: Path | None, sources: Iterable[Path | str], kinds: Seque
 def _deliver(reply: Reply, json: bool, output: Path | None, quiet: bool) -> None:
     """Write an answer to a file, or print it."""
     if output is not None:
-        from orbitmc._util.files import write_pieces
-
         kind = _kind(output)
         if kind in reply.writers:
             reply.writers[kind](output)
@@ -294,15 +303,14 @@ def ask(
     """Say how probable an event is, or what is informative."""
     _require_one(event, about, given, query)
     found = _answer(asking.source, event, given, about, query, **asking.how)
-    from orbitmc.report import terminal as shown
 
     return Reply(
         found.about,
         ", ".join(dict.fromkeys(one.verdict for one in found.values())),
         found.converged,
-        table=lambda: f"{found[ANSWER]}\n" if event else shown.estimates_table(found),
-        json=lambda: shown.estimates_json(found),
-        csv=lambda: shown.estimates_csv(found),
+        table=lambda: f"{found[ANSWER]}\n" if event else report.estimates_table(found),
+        json=lambda: report.estimates_json(found),
+        csv=lambda: report.estimates_csv(found),
     )
 
 
@@ -315,26 +323,12 @@ def _answer(
     **how: Any,
 ) -> "Estimates":
     if event is not None:
-        from orbitmc.estimate.answers import Estimates
-        from orbitmc.inference._probability import probability
+        found = inference.probability(source, event, given=given, **how)
+        return inference.Estimates({ANSWER: found}, found.about)
 
-        found = probability(source, event, given=given, **how)
-        return Estimates({ANSWER: found}, found.about)
-    from orbitmc.inference._information import information
-
-    return information(source, about or "", _names(source, query), **how)
-
-
-def _names(source: Any, query: list[str] | None) -> list[str] | None:
-    """Candidates of a query: variables with commas between, or atoms."""
-    from orbitmc.graph.model import Model
-    from orbitmc.inference.query import names_in
-
-    if not query:
-        return None
-    if isinstance(source, Model):
-        return names_in(query, source)
-    return list(source.atoms_in(query))
+    return inference.information(
+        source, about or "", inference.names_in(query, source) if query else None, **how
+    )
 
 
 def _require_one(
@@ -358,17 +352,14 @@ def joint(
     asking: QuestionCommand, names: Annotated[list[str], argument("NAME...", NAMES_HELP)]
 ) -> Reply:
     """Say how probable the joint values of variables are."""
-    from orbitmc.inference import _joint as asked
-    from orbitmc.report.terminal import joint_csv, joint_json, joint_table
-
-    found = asked.joint(asking.source, names, **asking.how)
+    found = inference.joint(asking.source, names, **asking.how)
     return Reply(
         found.about,
         found.verdict,
         found.converged,
-        table=lambda: joint_table(found),
-        json=lambda: joint_json(found),
-        csv=lambda: joint_csv(found),
+        table=lambda: report.joint_table(found),
+        json=lambda: report.joint_json(found),
+        csv=lambda: report.joint_csv(found),
     )
 
 
@@ -387,19 +378,23 @@ Chains = Annotated[
 def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) -> Reply:
     """Draw states, independently where that is affordable."""
     each = _chains(states, chains)
-    from orbitmc.inference._draws import draws
-    from orbitmc.report.answer_files import WRITERS, csv_lines, json_text
 
     settings = replace(asking.settings, samples=states // each)
-    drawn = draws(asking.source, chains=each, settings=settings, watchers=asking.watchers)
+    drawn = inference.draws(
+        asking.source,
+        asking.evidence,
+        chains=each,
+        settings=settings,
+        watchers=asking.watchers,
+    )
     return Reply(
         drawn.about,
         drawn.verdict,
         drawn.converged,
-        table=lambda: csv_lines(drawn),
-        json=lambda: json_text(drawn),
-        csv=lambda: csv_lines(drawn),
-        writers={kind: partial(writer, drawn) for kind, writer in WRITERS.items()},
+        table=lambda: report.csv_lines(drawn),
+        json=lambda: report.json_text(drawn),
+        csv=lambda: report.csv_lines(drawn),
+        writers={kind: partial(writer, drawn) for kind, writer in report.WRITERS.items()},
     )
 
 
@@ -426,19 +421,21 @@ MethodName = Annotated[
 @question(without=("samples", "error"), method=MethodName, opens_query=True)
 def best(asking: QuestionCommand, count: Count = 1, query: options.Names = None) -> Reply:
     """Find the most probable states, all variables together."""
-    from orbitmc.graph.model import Model
-    from orbitmc.inference._best import best as ask_best
-    from orbitmc.inference.query import names_in
-
     source = asking.source
-    model = source if isinstance(source, Model) else None
-    names = names_in(query, model) if model is not None and query else None
-    found = ask_best(source, k=count, query=names, settings=asking.settings, progress=asking.show)
+    names = inference.names_in(query, source) if query and not asking.is_program else None
+    found = inference.best(
+        source,
+        asking.evidence,
+        k=count,
+        query=names,
+        settings=asking.settings,
+        progress=asking.show,
+    )
     return Reply(
         found.about,
         found.verdict(),
         converged=True,
-        table=lambda: f"{found}\n" if model is not None else _true_atoms(found),
+        table=lambda: _true_atoms(found) if asking.is_program else f"{found}\n",
         json=lambda: found.to_json() + "\n",
         csv=found.to_csv,
     )
@@ -464,12 +461,11 @@ def best_world(
     quiet: bool,
 ) -> int:
     """Print the most probable world of a program as Alchemy does, or write it to a file."""
-    from orbitmc.inference._best import best_of_program
-
     program = questions.read_program(model, tuple(evidence or ()), settings.memory, logic)
     for remark in () if quiet else program.remarks:
         print_remark(remark)
-    found = best_of_program(program, settings, 1)
+    with CLOCK.asking():
+        found = inference.best_of_program(program, settings, 1)
     state = next(iter(found))
     lines = [
         f"{name} {int(value == 'true')}" if whole else name
@@ -478,8 +474,6 @@ def best_world(
     ]
     text = "".join(f"{line}\n" for line in lines)
     if results is not None:
-        from orbitmc._util.files import write_text
-
         write_text(results, text)
     else:
         print(text, end="")
@@ -521,9 +515,7 @@ def sweep(
     beta: Annotated[list[str], option("--beta", QUESTION, BETA_HELP, metavar="BETAS")],
 ) -> Reply:
     """Give energies and heat capacities at several temperatures."""
-    from orbitmc.inference import _sweep as asked
-
-    found = asked.sweep(
+    found = inference.sweep(
         asking.source, [one for text in beta for one in betas_in(text)], **asking.how
     )
     return Reply(
@@ -568,12 +560,10 @@ def sweep_json(found: "Sweep") -> str:
 
 def sweep_csv(found: "Sweep") -> str:
     """A line for each number at each temperature."""
-    from orbitmc.report.terminal import csv_text
-
     numbers = [
         (rung.beta, name, getattr(rung, name).record())
         for rung in found
         for name in ("energy", "heat_capacity")
     ]
     rows = [(beta, name, *(own[column] for column in COLUMNS)) for beta, name, own in numbers]
-    return csv_text(("beta", "quantity", *COLUMNS), rows)
+    return report.csv_text(("beta", "quantity", *COLUMNS), rows)

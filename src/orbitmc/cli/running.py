@@ -5,9 +5,8 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from orbitmc._numba.compile_log import LOGGER, REMARKS
+from orbitmc import _numba, inference
 from orbitmc.cli.session import handled_by, print_remark
-from orbitmc.inference.progress import ProgressObserver
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -87,13 +86,13 @@ class Compiling:
         self.quiet = quiet
 
     def __enter__(self) -> Self:
-        self._before = LOGGER.disabled
-        LOGGER.disabled = self._before or self.quiet
+        self._before = _numba.LOGGER.disabled
+        _numba.LOGGER.disabled = self._before or self.quiet
         return self
 
     def __exit__(self, *error: Any) -> None:
-        REMARKS.say_over()
-        LOGGER.disabled = self._before
+        _numba.REMARKS.say_over()
+        _numba.LOGGER.disabled = self._before
 
 
 class Session:
@@ -106,7 +105,10 @@ class Session:
 
     def __init__(self, quiet: bool, writer: "CheckpointWriter | None" = None) -> None:
         self.quiet, self.writer = quiet, writer
-        self.progress, self.stopping = ProgressObserver(None if quiet else Display()), Stopping()
+        self.progress, self.stopping = (
+            inference.ProgressObserver(None if quiet else Display()),
+            Stopping(),
+        )
         self.watchers: list[RunObserver] = [self.stopping, self.progress]
         self.around = ExitStack()
 

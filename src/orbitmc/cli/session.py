@@ -11,6 +11,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -20,6 +21,8 @@ from typing import Any, ParamSpec
 
 import typer
 
+from orbitmc import _numba, inference
+from orbitmc._util.loading import extra
 from orbitmc.errors import InputError, OrbitError, is_interrupt
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
@@ -88,11 +91,51 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 P = ParamSpec("P")
 
 
+class CommandClock:
+    """Seconds since a command began, less those in which files were read."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self.begun, self.compiled = time.monotonic(), _compiling_seconds()
+
+    def __call__(self) -> float:
+        """Seconds so far, compiling aside."""
+        return time.monotonic() - self.begun - (_compiling_seconds() - self.compiled)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Count nothing of what is done here."""
+        before = self()
+        try:
+            yield
+        finally:
+            self.begun += self() - before
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Let a question take what was done for it so far from its time."""
+        with _numba.asked_before(self()):
+            yield
+
+
+def _compiling_seconds() -> float:
+    """Seconds of compiling in this process; what does that is loaded when it is needed."""
+    module = sys.modules.get("orbitmc._numba.compile_log")
+    return 0.0 if module is None else float(module.REMARKS.seconds)
+
+
+CLOCK = CommandClock()
+"""Of the present command."""
+
+
 def verb(command: Callable[P, int]) -> Callable[P, None]:
     """Turn a function that gives an exit code into a command that never shows a traceback."""
 
     @functools.wraps(command)
     def guarded(*arguments: P.args, **options: P.kwargs) -> None:
+        CLOCK.begin()
         debug = bool(options.get("debug"))
         raise typer.Exit(_exit_code(lambda: _done(command, *arguments, **options), debug))
 
@@ -182,7 +225,6 @@ def cluster(address: str | None) -> Iterator[Executor | None]:
     if address is None:
         yield None
         return
-    from orbitmc._util.loading import extra
 
     distributed = extra("distributed", "cluster")
     with ExitStack() as opened:
@@ -210,8 +252,7 @@ def _client(distributed: Any, address: str, opened: ExitStack) -> Any:
 
 
 def _local(distributed: Any) -> Any:
-    from orbitmc.sampling.budget import available_cores
 
     return distributed.LocalCluster(
-        n_workers=available_cores(), threads_per_worker=1, dashboard_address=":0"
+        n_workers=inference.available_cores(), threads_per_worker=1, dashboard_address=":0"
     )

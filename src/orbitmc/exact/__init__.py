@@ -2,11 +2,4 @@
 
 from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = load_lazily(
-    __name__,
-    {
-        "EliminationPlan": "exact.plan",
-        "marginals": "exact.contraction",
-        "predict": "exact.plan",
-    },
-)
+__getattr__, __dir__ = load_lazily(__name__, __file__)

@@ -9,6 +9,7 @@
   `HRBP={"HIGH", "LOW"}` for one of several; `HRBP={"HIGH": .8, "LOW": .2}` for weights.
 """
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -55,8 +56,8 @@ def merge_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
             if hard.setdefault(variable, value) != value:
                 raise contradiction(variable, domains[variable], hard[variable], value)
         for variable, weights in findings.soft.items():
-            known = soft.get(variable, [1.0] * len(weights))
-            soft[variable] = _product(variable, known, weights)
+            known = soft.get(variable)
+            soft[variable] = list(weights) if known is None else _product(variable, known, weights)
     for variable, value in hard.items():
         if variable in soft and soft[variable][value] == 0:
             word = domains[variable][value]
@@ -68,14 +69,18 @@ def merge_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
 
 
 def _product(variable: str, known: Sequence[float], weights: Sequence[float]) -> list[float]:
-    product = [a * b for a, b in zip(known, _scale(weights), strict=True)]
-    if not any(product):
+    """Weights of several pieces; log Z counts them as they are, so they are not scaled."""
+    pairs = list(zip(known, weights, strict=True))
+    if not any(a and b for a, b in pairs):
         raise ContradictionError(f"the pieces of evidence on {quote(variable)} exclude every value")
-    return _scale(product)
-
-
-def _scale(weights: Sequence[float]) -> list[float]:
-    return [weight / max(weights) for weight in weights]
+    product = [a * b for a, b in pairs]
+    lost = [a and b and not p for p, (a, b) in zip(product, pairs, strict=True)]
+    if any(lost) or not all(map(math.isfinite, product)):
+        raise InputError(
+            f"the weights of the pieces of evidence on {quote(variable)} are too large or too "
+            "small to multiply: scale them"
+        )
+    return product
 
 
 def _splits(typed: str, domains: Domains) -> list[Evidence]:

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from orbitmc._numba.compile_log import spent_before
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import MOST_VALUES, Bytes, Numbers
 from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import BestState, BestStates
 from orbitmc.estimate.marginals import About
+from orbitmc.exact.map import Neighbourhoods, map_bytes, solve_map, upper_bound
+from orbitmc.exact.plan import predict
+from orbitmc.exact.problem import prepare
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, extremes
 from orbitmc.graph.model import Model
@@ -27,8 +32,11 @@ from orbitmc.inference.settings import (
     Options,
     Settings,
     accepts_settings,
+    describe_unused_settings,
     merge_options,
 )
+from orbitmc.mln import data
+from orbitmc.sampling.initialization import TopStates, cooled_states
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import EliminationPlan
@@ -143,8 +151,6 @@ def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) 
                 else _proven(firm.model, plan, k, reason)
             )
     except ContradictionError as error:
-        from orbitmc.graph.feasibility import explain_contradiction
-
         raise explain_contradiction(model, error) from None
     warnings = (*firm.remarks, *found.about.warnings)
     if len(found.states) < k and found.proven:
@@ -156,8 +162,6 @@ def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str
     """How to eliminate, or None and why not."""
     if settings.method == "gibbs":
         return None, "gibbs was asked for"
-    from orbitmc.exact.map import map_bytes
-    from orbitmc.exact.plan import predict
 
     forced = settings.method == "exact"
     try:
@@ -174,8 +178,6 @@ def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str
         return None, str(error)
     affordable = forced or plan.seconds <= most_seconds(settings)
     if map_bytes(plan) <= settings.memory and affordable:
-        from orbitmc.inference.settings import describe_unused_settings
-
         return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
     if forced:
         raise LimitError(
@@ -186,7 +188,6 @@ def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str
 
 
 def _proven(model: Model, plan: EliminationPlan, k: int, reason: str) -> _Incumbent:
-    from orbitmc.exact.map import solve_map
 
     states = solve_map(plan, k)
     ranked = sorted((-exact_log_weight(model.graph, state), state.tolist()) for state in states)
@@ -208,10 +209,6 @@ def _search(
     The best of each round is improved by exact steps, which hold some of its variables, unless it
     takes too long to prepare them.
     """
-    from orbitmc.exact.map import Neighbourhoods
-    from orbitmc.exact.problem import prepare
-    from orbitmc.sampling.initialization import TopStates, cooled_states
-
     graph = model.graph
     most = int(graph.cardinality.max(initial=1))
     if most > MOST_VALUES:
@@ -279,11 +276,12 @@ class _Clock:
         self.rounds = settings.samples
         self.seconds = settings.seconds or DEFAULT_SECONDS
         self.watch = watch
+        self.before = 0.0 if settings.seconds is None else spent_before() - watch.so_far()
         self.stopped = False
 
     def __call__(self) -> float:
-        """Seconds so far, compiling aside."""
-        return self.watch.so_far()
+        """Seconds since the question was asked, compiling aside."""
+        return self.before + self.watch.so_far()
 
     def has_time_for(self, seconds: float) -> bool:
         """Whether a timed search may spend so much on what makes it better."""
@@ -315,8 +313,6 @@ def _sum_of_maxima(graph: FactorGraph) -> float:
 
 def _bound(problem: Problem, clock: _Clock) -> float:
     """A log-weight that no state exceeds; a looser one if a good one takes too long."""
-    from orbitmc.exact.map import upper_bound
-
     limit = BOUND_SHARE * clock.seconds if clock.rounds is None else math.inf
     found = upper_bound(problem, is_over=lambda: clock() > limit)
     return found if not math.isnan(found) else math.inf
@@ -342,14 +338,14 @@ def _to_best_states(found: _Incumbent, told: Callable[[Numbers], Mapping[str, st
 
 def _in_atoms(program: MarkovLogic, state: Numbers) -> dict[str, str]:
     """Which atoms are true."""
-    from orbitmc.mln.data.database import TRUE
-
     asked = program.asked
     known = asked.variable < 0
     holds = (
-        np.where(known, asked.status == TRUE, state[np.maximum(asked.variable, 0)] == asked.value)
+        np.where(
+            known, asked.status == data.TRUE, state[np.maximum(asked.variable, 0)] == asked.value
+        )
         if len(state)
-        else asked.status == TRUE
+        else asked.status == data.TRUE
     )
     words = ("false", "true")
     return {name: words[int(true)] for name, true in zip(asked.names, holds, strict=True)}

@@ -12,7 +12,9 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
+from orbitmc.estimate.features import column_means, worst_verdict
 from orbitmc.estimate.marginals import About
+from orbitmc.estimate.statistics import LEVEL, standard_errors
 from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
@@ -159,7 +161,6 @@ class PairsFeature:
         return np.concatenate([pair.sums(states[rows], chances) for pair, rows in pairs])
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         return standard_errors(means)
 
@@ -169,9 +170,6 @@ def _jackknife(
 ) -> Estimate:
     """The jackknife over columns: it takes off what noise alone would add, and gives an error."""
     from scipy.special import stdtrit
-
-    from orbitmc.estimate.features import column_means, worst_verdict
-    from orbitmc.estimate.statistics import LEVEL
 
     own = [sums[:, rows] for sums in noted.sums]
     seen = noted.over(own)

@@ -16,6 +16,7 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Joint
 from orbitmc.estimate.features import worst_verdict
 from orbitmc.estimate.marginals import About
+from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import EXACT
 from orbitmc.exact.joints import MOST_JOINT_ENTRIES, joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
@@ -178,7 +179,6 @@ class JointFeature:
         return cells
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         return standard_errors(means)
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from orbitmc._numba.compile_log import time_limit
+from orbitmc._numba.compile_log import time_limit, working_time
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
 from orbitmc.estimate.marginals import About
+from orbitmc.exact.contraction import eliminate_cheap_variables
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about
-from orbitmc.inference.plan import Plan, plan_elimination
+from orbitmc.inference.plan import Plan, asked_at, plan_elimination, require_memory, sampling_bytes
 from orbitmc.inference.query import Query, Scope, View
 from orbitmc.inference.settings import (
     DEFAULT_SECONDS,
@@ -30,6 +30,9 @@ from orbitmc.inference.settings import (
     accepts_settings,
     merge_options,
 )
+from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
+from orbitmc.sampling.budget import available_cores
+from orbitmc.sampling.pack import check_lanes, start_values
 from orbitmc.sampling.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -89,13 +92,19 @@ class LogZQuestion:
 
     def plan(self, settings: Settings) -> Plan:
         """Eliminate, or cool chains; no other kernel is considered."""
-        begun = time.perf_counter()
         settings.require_use()
         firm = harden(self.view.model)
         elimination, reason = None, "gibbs was asked for"
         if settings.method != "gibbs":
             elimination, reason = plan_elimination(firm.model.graph, settings)
-        return Plan(firm.model, settings, reason, elimination, remarks=firm.remarks, begun=begun)
+        return Plan(
+            firm.model,
+            settings,
+            reason,
+            elimination,
+            remarks=firm.remarks,
+            begun=asked_at(settings),
+        )
 
     def from_elimination(self, plan: Plan) -> Estimate:
         assert plan.elimination is not None
@@ -106,19 +115,18 @@ class LogZQuestion:
         return certain(log_z, exact_about(plan))
 
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Estimate:
-        latest = plan.begun + LATEST * _seconds(plan.settings) + MORE
-        with time_limit(latest - time.perf_counter()):
+        with time_limit(plan.begun + latest(_seconds(plan.settings)) - working_time()):
             estimate = _sample_log_z(plan.model.graph, plan.settings, exact_about(plan))
-        seconds = time.perf_counter() - plan.begun
+        seconds = working_time() - plan.begun
         return replace(estimate, about=replace(estimate.about, seconds=seconds))
 
 
+def latest(seconds: float) -> float:
+    """When work is given up that should have taken so many seconds."""
+    return LATEST * seconds + MORE
+
+
 def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
-    from orbitmc.exact.contraction import eliminate_cheap_variables
-    from orbitmc.inference.plan import require_memory, sampling_bytes
-    from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
-    from orbitmc.sampling.budget import available_cores
-    from orbitmc.sampling.pack import check_lanes, start_values
 
     most = int(VARIABLES_PER_SECOND * min(_seconds(settings), 1e6))
     if graph.variables <= most and not (graph := eliminate_cheap_variables(graph)).variables:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
+from orbitmc import inference
 from orbitmc._util.interrupts import interruptible
 from orbitmc.estimate.marginals import Marginals, Provenance
 from orbitmc.graph.evidence import Evidence
@@ -93,9 +94,7 @@ def marginals_query(
         require_plain(evidence, kernel)
         model, listed = model.asking(names), None
         if model.conjunctions:
-            from orbitmc.inference._probability import conjunctions_query
-
-            return conjunctions_query(model)
+            return inference.conjunctions_query(model)
     asked = Provenance(
         model if isinstance(model, Model) else model.model,
         evidence,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from orbitmc import inference
 from orbitmc._util.arrays import Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc._util.loading import extra
@@ -210,16 +211,14 @@ def predictions(
     watchers: Iterable[RunObserver] = (),
 ) -> Predictions:
     """The same, as plain arrays."""
-    from orbitmc.inference.rows import RowAnswerer, read_rows
-
     settings.require_use()
     settings.schedule()  # refuses two ends
     if settings.checkpoint is not None:
         raise InputError("many rows are no run that could be saved: leave out the checkpoint")
     chosen = model_in(model).given(evidence)
-    table = read_rows(chosen, rows, _listed(ignore), _listed(ids))
+    table = inference.read_rows(chosen, rows, _listed(ignore), _listed(ids))
     names = _resolve_targets(model, query, chosen) or _others(chosen, table.names)
-    return RowAnswerer(chosen, table, settings, names, watchers).answers(progress)
+    return inference.RowAnswerer(chosen, table, settings, names, watchers).answers(progress)
 
 
 def _listed(names: Names) -> tuple[str, ...]:

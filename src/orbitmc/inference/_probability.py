@@ -14,7 +14,7 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
-from orbitmc.estimate.features import worst_verdict
+from orbitmc.estimate.features import sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import (
     About,
     Columns,
@@ -23,6 +23,7 @@ from orbitmc.estimate.marginals import (
     concatenate_columns,
     no_parts,
 )
+from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.graph.evidence import Evidence
@@ -222,7 +223,6 @@ class EventFeature:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        from orbitmc.estimate.features import sums_by_column
 
         found = np.zeros((self.rows, states.shape[1]))
         for value, weight in enumerate([1.0] if chances is None else chances):
@@ -238,7 +238,6 @@ class EventFeature:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         if self.rows == 1:
             return standard_errors(means)
@@ -376,7 +375,6 @@ class _EachEvent:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        from orbitmc.estimate.features import sums_by_column
 
         values = partial(self._values, states)
         found = np.zeros((self.rows, states.shape[1]))
@@ -388,6 +386,5 @@ class _EachEvent:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         return standard_errors(means)

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from orbitmc._numba.compile_log import asked_before, spent_before
+from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
-from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
 from orbitmc.estimate.features import column_means, expectations, sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import About, Marginals
-from orbitmc.estimate.statistics import standard_errors
+from orbitmc.estimate.statistics import part_lengths, standard_errors
+from orbitmc.estimate.tally import PARTS
 from orbitmc.estimate.verdicts import EXACT
+from orbitmc.exact import joints
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
@@ -42,15 +45,18 @@ from orbitmc.inference.plan import (
     plan_elimination,
     plan_for_kernel,
     plan_model,
+    prepared_for,
     sampling_bytes,
     with_block_work,
 )
 from orbitmc.inference.query import View, view_of
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
+from orbitmc.kernels import block_gibbs
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import gibbs
 from orbitmc.kernels._orbital import orbital
 from orbitmc.sampling.annealed_importance import mean_log_weight
+from orbitmc.sampling.run import LEAST_SHARE
 
 if TYPE_CHECKING:
     from orbitmc.inference.query import Program
@@ -135,13 +141,11 @@ def _exact(asked: View, beta: float, settings: Settings) -> Rung:
 
 def _energy(model: Model, beta: float, settings: Settings) -> float:
     """The mean energy: minus the mean log-weight, by elimination."""
-    from orbitmc.exact.joints import mean_log_weight
-
     plan, _ = plan_elimination(
         harden(model.at(beta)).model.graph, replace(settings, method="exact")
     )
     assert plan is not None  # it is asked for
-    return -mean_log_weight(plan) / beta
+    return -joints.mean_log_weight(plan) / beta
 
 
 def _heat_capacity(
@@ -238,10 +242,6 @@ class EnergyFeature:
 
 def _append_counts(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:
     """Sums with how many states each column has in each part of time."""
-    from orbitmc._simd.random import COLUMNS
-    from orbitmc.estimate.statistics import part_lengths
-    from orbitmc.estimate.tally import PARTS
-
     counts = np.zeros(PARTS)
     lengths = part_lengths(recorded)
     counts[: len(lengths)] = lengths * (lanes // COLUMNS)
@@ -275,15 +275,24 @@ def tempered_sweep(
     """Sample all temperatures in one run, or one after the other where memory is short."""
     graph = asked.model.graph
     if len(betas) > 1 and len(betas) * sampling_bytes(graph, settings) > settings.memory:
-        shared = replace(settings, seconds=settings.seconds and settings.seconds / len(betas))
         rungs: list[Rung] = []
-        for beta in betas:
-            rungs += _rungs(asked, [beta], shared, reason, watchers)
+        for place, beta in enumerate(betas):
+            share = _share_of_time(settings, len(betas) - place)
+            with asked_before():
+                rungs += _rungs(asked, [beta], share, reason, watchers)
             if rungs[-1].marginals.about.interrupted:
                 break
     else:
         rungs = _rungs(asked, betas, settings, reason, watchers)
     return Sweep(tuple(rungs), interrupted=rungs[-1].marginals.about.interrupted)
+
+
+def _share_of_time(settings: Settings, waiting: int) -> Settings:
+    """Settings for the next of so many temperatures that share what is left of the time."""
+    if settings.seconds is None:
+        return settings
+    left = max(settings.seconds - spent_before(), LEAST_SHARE * settings.seconds)
+    return replace(settings, seconds=left / waiting)
 
 
 def _rungs(
@@ -294,7 +303,8 @@ def _rungs(
     watchers: Iterable[RunObserver],
 ) -> list[Rung]:
     cooled = [asked.model.at(beta) for beta in betas]
-    plan = _plan_rungs(join_models(cooled, _labels(betas)), betas, settings)
+    coldest = cooled[int(np.argmax(betas))].graph
+    plan = _plan_rungs(join_models(cooled, _labels(betas)), betas, coldest, settings)
     reasons = "; ".join(dict.fromkeys((reason, plan.reason)))
     plan = replace(plan, reason=reasons, ruled_out=("exact",))
     feature = LadderFeature(asked.model, betas, settings.seed)
@@ -314,25 +324,31 @@ def _labels(betas: Sequence[float]) -> list[str]:
     return [f"{label}, number {place}" for place, label in enumerate(plain, 1)]
 
 
-def _plan_rungs(model: Model, betas: Sequence[float], settings: Settings) -> Plan:
+def _plan_rungs(
+    model: Model, betas: Sequence[float], coldest: FactorGraph, settings: Settings
+) -> Plan:
     """Let neighbours exchange their states, unless another method is asked for."""
     if settings.method != "auto":
         return plan_model(model, settings)
-    plan = plan_for_kernel(model, _kernel(model, betas, settings), settings)
+    plan = plan_for_kernel(model, _kernel(model, betas, coldest, settings), settings)
     exchanges = "neighbouring temperatures exchange states" if len(set(betas)) > 1 else "Gibbs"
     return replace(plan, reason=exchanges)
 
 
-def _kernel(model: Model, betas: Sequence[float], settings: Settings) -> Kernel:
-    """Gibbs, in blocks where zeros freeze single variables, and exchanges of neighbours."""
+def _kernel(
+    model: Model, betas: Sequence[float], coldest: FactorGraph, settings: Settings
+) -> Kernel:
+    """Gibbs, in blocks where zeros freeze single variables, and exchanges of neighbours.
+
+    Zeros are the same at all temperatures, so it is enough to look for frozen ones at the coldest.
+    """
     graph, size = model.graph, model.graph.variables // len(betas)
     base: Kernel = gibbs()
-    if graph.has_zeros() and graph.variables <= MAX_BLOCK_GIBBS_VARIABLES:
-        from orbitmc.kernels.block_gibbs.kernel import low_width
-
-        if count_frozen_by_single_site(prepare(graph), settings):
-            work = with_block_work(replace(settings, base="low-width")).block_work
-            base = low_width(graph, most_work=work or math.inf)
+    small = graph.has_zeros() and graph.variables <= MAX_BLOCK_GIBBS_VARIABLES
+    alone = small and prepared_for(coldest, settings.schedule())
+    if alone and count_frozen_by_single_site(alone, settings):
+        work = with_block_work(replace(settings, base="low-width")).block_work
+        base = block_gibbs.low_width(graph, most_work=work or math.inf)
     pairs = [pair for pair in pairwise(np.argsort(betas).tolist()) if _differ(betas, *pair)]
     if not pairs or not size:
         return base

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orbitmc import inference, tuning
+from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.text import first_few
 from orbitmc.errors import ContradictionError, InputError, LimitError, OutOfRangeError
@@ -30,22 +31,27 @@ from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
 from orbitmc.exact.contraction import marginals as eliminate
+from orbitmc.exact.plan import predict
+from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
+from orbitmc.inference.cache import cached_elimination
 from orbitmc.inference.plan import (
     Plan,
     PlannedKernel,
     choose_kernel,
+    is_affordable,
     prepared_for,
     require_memory,
     sampling_bytes_of,
 )
+from orbitmc.inference.progress import NotebookBar, ProgressObserver
 from orbitmc.inference.query import Answer, Query, Question, View, view_of
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels.protocol import freed_variables, remarks_on
 from orbitmc.sampling.observers import CourseObserver
 from orbitmc.sampling.pack import start_values
-from orbitmc.sampling.run import Run, RunObserver
+from orbitmc.sampling.run import Run, RunObserver, partial_answer
 from orbitmc.sampling.sampler import continue_sampling, sample
 
 if TYPE_CHECKING:
@@ -101,8 +107,6 @@ def answer_plan(
             return question.from_elimination(plan)
         return question.from_chains(plan, observers)
     except ContradictionError as error:
-        from orbitmc.graph.feasibility import explain_contradiction
-
         raise explain_contradiction(plan.model, error) from None
 
 
@@ -113,7 +117,6 @@ def _answer_from_cache(
     if question.scopes is None or settings.method not in ("auto", "exact"):
         return None
     model = query.model if isinstance(query.model, Model) else query.model.model
-    from orbitmc.inference.cache import cached_elimination
 
     row = cached_elimination(model, query.evidence, settings, question.scopes)
     return None if row is None else question.from_cache(row, query.evidence, settings)
@@ -134,9 +137,8 @@ def _writer(
     """What saves the run, if it is to be saved."""
     if checkpoint is not None or settings.checkpoint is None:
         return nullcontext(checkpoint)
-    from orbitmc.sampling.checkpoint import open_checkpoint
 
-    return open_checkpoint(settings.checkpoint, settings.checkpoint_every)
+    return inference.open_checkpoint(settings.checkpoint, settings.checkpoint_every)
 
 
 def exact_about(plan: Plan) -> About:
@@ -144,7 +146,7 @@ def exact_about(plan: Plan) -> About:
     return About(
         method="exact",
         reason=plan.reason,
-        seconds=time.perf_counter() - plan.begun,
+        seconds=working_time() - plan.begun,
         warnings=plan.remarks,
     )
 
@@ -218,7 +220,6 @@ def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
     if not in_notebook():
         yield [*watchers, CourseObserver()]
         return
-    from orbitmc.inference.progress import NotebookBar, ProgressObserver
 
     bar = ProgressObserver(NotebookBar())
     try:
@@ -255,8 +256,6 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     model, settings, choice = plan.model, plan.settings, plan.choice
     hasty = run.interrupted and not run.recorded
     if hasty:
-        from orbitmc.sampling.run import partial_answer
-
         run = partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     remark, approximate = remarks_on(run.kernel, run.outcomes)
@@ -309,8 +308,6 @@ def _affords_elimination(plan: Plan) -> bool:
     graph, settings = plan.model.graph, plan.settings
     if graph.variables > MOST_LOOKED_AT:
         return False
-    from orbitmc.exact.plan import predict
-    from orbitmc.inference.plan import is_affordable
 
     seconds = min(LOOK_SECONDS, LOOK_SHARE * (settings.seconds or math.inf))
     try:
@@ -344,9 +341,7 @@ def _method_used(plan: Plan) -> str:
         return type(plan.kernel).__name__
     method, moves = plan.settings.method, plan.settings.moves
     if method == "lmh" and moves is not None:
-        from orbitmc.tuning.record import Tuning, tuning_from_record
-
-        method = "gibbs" if tuning_from_record(moves) == Tuning() else method
+        method = "gibbs" if tuning.tuning_from_record(moves) == tuning.Tuning() else method
     return method if method in ("mcsat", "lifted", "lmh") else "gibbs"
 
 

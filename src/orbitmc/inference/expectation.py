@@ -15,8 +15,9 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
-from orbitmc.estimate.features import expectations, worst_verdict
+from orbitmc.estimate.features import expectations, sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import About
+from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import FEW
 from orbitmc.exact.draws import independent_states
 from orbitmc.exact.joints import joints, tie_scopes
@@ -128,7 +129,6 @@ class FunctionFeature:
             return self._sums(states)
 
     def _sums(self, states: Bytes) -> Floats:
-        from orbitmc.estimate.features import sums_by_column
 
         found = np.zeros((self.rows, states.shape[1]))
         for place, function in enumerate(self.functions):
@@ -173,7 +173,6 @@ class FunctionFeature:
             used.update(values.used)
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import standard_errors
 
         return standard_errors(means[0::2])
 

@@ -21,15 +21,23 @@ from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Numbers, lengths
 from orbitmc._util.text import format_bytes
 from orbitmc.errors import LimitError
-from orbitmc.estimate.features import Conditional, column_means, empty_sums, part_of_time
+from orbitmc.estimate.features import (
+    Conditional,
+    column_means,
+    empty_sums,
+    features,
+    part_of_time,
+    ratio,
+)
 from orbitmc.estimate.marginals import About, Marginals, add_observed
-from orbitmc.estimate.tally import PARTS, merge_parts
+from orbitmc.estimate.tally import PARTS, merge_parts, rows_of
 from orbitmc.estimate.verdicts import VERDICTS
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import side_by_side
 from orbitmc.inference.answer import run_chains, summarise_run
 from orbitmc.inference.plan import Plan
 from orbitmc.inference.settings import Settings
+from orbitmc.sampling.run import partial_answer
 
 if TYPE_CHECKING:
     from orbitmc.estimate.features import Features
@@ -70,12 +78,9 @@ class FeatureEstimate:
 
     def over(self, sums: list[Floats]) -> Features:
         """What is known of some of the sums."""
-        from orbitmc.estimate.features import features
-
         return features(sums, self.recorded, self.lanes, self.known, self.rows)
 
     def ratio(self) -> Features:
-        from orbitmc.estimate.features import ratio
 
         return ratio(self.sums, self.recorded, self.lanes, self.known, self.rows)
 
@@ -96,9 +101,6 @@ def sample_feature(
     depends: Callable[[], Sequence[int]] | None = None,
 ) -> FeatureEstimate:
     """Run chains and sum a feature up; it `depends` on its variables, unless it says on which."""
-    from orbitmc.estimate.tally import rows_of
-    from orbitmc.sampling.run import partial_answer
-
     model = plan.model
     notes = FeatureSums(model.graph, feature, plan.settings.lane_count)
     _require_memory(notes.bytes * plan.settings.pack_count, plan.settings)

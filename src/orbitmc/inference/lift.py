@@ -216,6 +216,11 @@ def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) 
     return low_rank(clustered, rank) if rank else clustered
 
 
+def base_weight(settings: Settings) -> float:
+    """The share of steps that the base chain takes: as asked for, or as in the paper."""
+    return PAPER_WEIGHT if settings.alpha is None else settings.alpha
+
+
 def describe_base_only(base: Kernel) -> str:
     """What is left where there is nothing to jump along."""
     return "Gibbs alone" if picks_at_random(base) else f"{type(base).__name__} alone"

@@ -6,7 +6,6 @@ What a method needs is loaded when it is considered.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.compile_log import working_time
+from orbitmc import inference, tuning
+from orbitmc._numba.compile_log import spent_before, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
 from orbitmc._util.arrays import MOST_VALUES, lengths, short_repr
@@ -22,11 +22,14 @@ from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.exact.plan import predict, require_fit
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import hard_factors, possible_values
-from orbitmc.inference.settings import DEFAULT_SECONDS, Settings
+from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
+from orbitmc.kernels import block_gibbs, mcsat
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.protocol import Kernel, require_kernel
 from orbitmc.sampling.budget import RunShape, array_bytes, run_bytes
@@ -61,10 +64,10 @@ class Plan:
 
     An `elimination` answers exactly; without one, chains answer. `model` is what is asked about,
     with weights that can be added up; `remarks` say what that took. `prepared` is its graph, if
-    the plan prepared it already. It took so many `seconds`, without compiling. `ruled_out` are
-    methods that cannot answer, or take too long. A `kernel` that was given is used as it is, and
-    a `checkpoint` is continued. `query` names the variables to report, if not all. A timed run
-    leaves `reserve` seconds for what is done after it.
+    the plan prepared it already. So many `seconds` have gone by since the question was asked,
+    without compiling. `ruled_out` are methods that cannot answer, or take too long. A `kernel`
+    that was given is used as it is, and a `checkpoint` is continued. `query` names the variables
+    to report, if not all. A timed run leaves `reserve` seconds for what is done after it.
     """
 
     model: Model
@@ -80,7 +83,7 @@ class Plan:
     query: tuple[str, ...] | None = None
     checkpoint: Checkpoint | None = None
     reserve: float = 0.0
-    begun: float = field(default_factory=time.perf_counter)
+    begun: float = field(default_factory=working_time)
 
     def record(self) -> dict[str, Any]:
         """What a checkpoint needs to say, so that the same kernel can be built again."""
@@ -106,7 +109,18 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
-    return Plan(model, settings, reason, kernel=kernel, remarks=model.doubts)
+    spent = _spent(settings)
+    return Plan(model, settings, reason, kernel=kernel, remarks=model.doubts, seconds=spent)
+
+
+def _spent(settings: Settings) -> float:
+    """How much of the time that was asked for is over; none if nobody asked for any."""
+    return 0.0 if settings.seconds is None else spent_before()
+
+
+def asked_at(settings: Settings) -> float:
+    """When the question was asked, on the clock that stands still while code compiles."""
+    return working_time() - _spent(settings)
 
 
 def plan_model(
@@ -122,13 +136,11 @@ def plan_model(
     gives the graph that an exact answer eliminates, if it needs more than the model has. What is
     known to be `too_wide` for elimination, in words, is sampled.
     """
-    begun = time.perf_counter()
+    begun, before = asked_at(settings), _spent(settings)
     settings.require_use()
     settings.schedule()  # refuses two ends
     if settings.approximation is not None:
-        from orbitmc.inference.lift import program_of
-
-        program_of(model)  # refuses other models
+        inference.program_of(model)  # refuses other models
     try:
         with Stopwatch() as planning:
             firm = harden(model)
@@ -140,13 +152,10 @@ def plan_model(
                 _require_few_values(model, "the exact method has no such limit")
                 plan = _plan_as_requested(firm.model, settings)
     except ContradictionError as error:
-        from orbitmc.graph.feasibility import explain_contradiction
-
         raise explain_contradiction(model, error) from None
     chosen = with_block_work(plan.settings)
-    return replace(
-        plan, settings=chosen, remarks=firm.remarks, seconds=planning.seconds, begun=begun
-    )
+    spent = before + planning.seconds
+    return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
 
 
 def with_block_work(settings: Settings) -> Settings:
@@ -176,10 +185,8 @@ def _plan_exact_or_sampling(
 
 def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """A plan of elimination and its price, or None and why it is not affordable."""
-    from orbitmc.exact.plan import predict, require_fit
-
     within = math.inf if settings.method == "exact" else most_seconds(settings)
-    begun = working_time()
+    begun = working_time() - spent_before()
     try:
         plan = predict(
             graph, memory=settings.memory, seconds=order_search_seconds(settings), within=within
@@ -193,8 +200,6 @@ def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[Eliminatio
             raise
         return None, str(error)
     if settings.method == "exact" or is_affordable(plan, settings, working_time() - begun):
-        from orbitmc.inference.settings import describe_unused_settings
-
         return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
     return None, f"{describe_cost(plan)}, too much"
 
@@ -264,10 +269,9 @@ def _plan_with_race(model: Model, settings: Settings, reason: str) -> Plan:
     if settings.method != "lmh" or settings.names_jumps:
         return Plan(model, settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
-    from orbitmc.tuning.race import race
 
     prepared = prepared_for(model.graph, settings.schedule())
-    choice = race(model, prepared, seconds=RACE_SHARE * seconds)
+    choice = tuning.run_race(model, prepared, seconds=RACE_SHARE * seconds)
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
@@ -332,9 +336,7 @@ def choose_kernel(
 
 def _block_gibbs_kernel(model: Model, settings: Settings) -> PlannedKernel:
     """Gibbs that draws blocks of variables."""
-    from orbitmc.kernels.block_gibbs.kernel import low_width
-
-    kernel = low_width(model.graph, most_work=settings.block_work or math.inf)
+    kernel = block_gibbs.low_width(model.graph, most_work=settings.block_work or math.inf)
     return PlannedKernel(kernel, kernel.about)
 
 
@@ -344,43 +346,37 @@ def _lifted_kernel(
     """Jumps along exact symmetries; of a program, along renamings of its constants."""
     base = base_chain(model, settings)
     if ground is not None:
-        from orbitmc.inference.lift import lift_by_renaming
+        return inference.lift_by_renaming(
+            ground, model, prepared, alpha=inference.base_weight(settings), base=base
+        )
 
-        return lift_by_renaming(ground, model, prepared, alpha=_base_weight(settings), base=base)
-    from orbitmc.inference.lift import by_exact_symmetries
-
-    return by_exact_symmetries(model, prepared, alpha=_base_weight(settings), base=base)
+    return inference.by_exact_symmetries(
+        model, prepared, alpha=inference.base_weight(settings), base=base
+    )
 
 
 def _lmh_kernel(model: Model, prepared: PreparedGraph, settings: Settings) -> PlannedKernel:
     """Lifted Metropolis-Hastings: recorded jumps, given generators, or blocks that are shuffled."""
     if settings.approximation is not None:
-        from orbitmc.inference.lift import lift_by_similar_evidence
-
         base = base_chain(model, settings)
-        return lift_by_similar_evidence(
-            model, prepared, settings, alpha=_base_weight(settings), base=base
+        return inference.lift_by_similar_evidence(
+            model, prepared, settings, alpha=inference.base_weight(settings), base=base
         )
     if settings.moves is not None and not settings.generators:
-        from orbitmc.tuning.record import tuning_from_record
-
-        return PlannedKernel(tuning_from_record(settings.moves).kernel(model, prepared), "")
-    from orbitmc.inference.lift import CLUSTERS, by_approximate_symmetries, lift_by_generators
+        return PlannedKernel(tuning.tuning_from_record(settings.moves).kernel(model, prepared), "")
 
     base = base_chain(model, settings)
     if settings.generators:
-        return lift_by_generators(
-            model, prepared, settings.generators, alpha=_base_weight(settings), base=base
+        return inference.lift_by_generators(
+            model, prepared, settings.generators, alpha=inference.base_weight(settings), base=base
         )
     if settings.by_pilot:
-        from orbitmc.inference.lift import by_pilot
-
-        return by_pilot(prepared, alpha=_base_weight(settings), base=base)
-    return by_approximate_symmetries(
+        return inference.by_pilot(prepared, alpha=inference.base_weight(settings), base=base)
+    return inference.by_approximate_symmetries(
         model,
         prepared,
-        alpha=_base_weight(settings),
-        clusters=CLUSTERS if settings.clusters is None else settings.clusters,
+        alpha=inference.base_weight(settings),
+        clusters=inference.CLUSTERS if settings.clusters is None else settings.clusters,
         rank=settings.rank,
         max_moved=settings.max_moved,
         min_acceptance=settings.min_acceptance,
@@ -398,15 +394,8 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
-    from orbitmc.kernels.mcsat.kernel import SLICE_SAMPLERS, mc_sat
 
-    return mc_sat(model.graph, large=SLICE_SAMPLERS[settings.slices or "walk"])
-
-
-def _base_weight(settings: Settings) -> float:
-    from orbitmc.kernels._mixture import PAPER_WEIGHT
-
-    return PAPER_WEIGHT if settings.alpha is None else settings.alpha
+    return mcsat.mc_sat(model.graph, large=mcsat.SLICE_SAMPLERS[settings.slices or "walk"])
 
 
 # Whether a run fits into the memory that it may take.
@@ -428,13 +417,9 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
     """How much memory a run takes, its model and its answer included, before there is a kernel."""
     shape = _shape(settings)
     if "mcsat" in (settings.method, settings.base):
-        from orbitmc.kernels.mcsat.slices import slice_bytes
-
-        shape = shape._replace(extra=slice_bytes(graph))
+        shape = shape._replace(extra=mcsat.slice_bytes(graph))
     if settings.base == "low-width":
-        from orbitmc.kernels.block_gibbs.kernel import block_bytes
-
-        shape = shape._replace(extra=block_bytes(graph, settings.lane_count))
+        shape = shape._replace(extra=block_gibbs.block_bytes(graph, settings.lane_count))
     return run_bytes(graph, shape)
 
 

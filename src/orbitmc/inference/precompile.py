@@ -203,7 +203,6 @@ def _compile_log_weights() -> None:
     """Mix jumps in, and weigh states as a race does that guesses how often jumps succeed."""
     _ask(spins, method="lmh", alpha=0.8)
     _ask(spins, method="lmh", generators=("(s0_0 s0_1)",))
-    _ask(spins, method="lmh", generators=("(s0_0 s0_1)",), estimator="orbits")
     graph = spins().graph
     log_weight(graph, np.zeros((graph.variables, 1), dtype=np.uint8))
 

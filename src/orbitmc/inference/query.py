@@ -19,6 +19,7 @@ from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
+from orbitmc.mln import data, grounding
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -39,6 +40,9 @@ Scope = tuple[int, ...]
 Names = Sequence[str] | str
 """One name, or several."""
 
+Program: TypeAlias = "MarkovLogic"
+"""A ground Markov logic program; its files are loaded when one is read."""
+
 
 def resolve_query(query: Names | None, model: Model) -> tuple[str, ...] | None:
     """The variables that a query names, each once; None where all are asked about."""
@@ -57,8 +61,13 @@ def resolve_query(query: Names | None, model: Model) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(named))
 
 
-def names_in(typed: Names, model: Model) -> list[str]:
-    """Take a typed query, or several, apart at commas, but not the name of one variable."""
+def names_in(typed: Names, model: Model | Program) -> list[str]:
+    """Take a typed query, or several, apart at commas, but not the name of one variable.
+
+    Of a program, they are the atoms that the query means.
+    """
+    if not isinstance(model, Model):
+        return list(model.atoms_in(typed))
     texts = [typed] if isinstance(typed, str) else typed
     return [name for text in texts for name in _names_in(text, model)]
 
@@ -67,10 +76,6 @@ def _names_in(text: str, model: Model) -> list[str]:
     if text in model.order:
         return [text]
     return [name for part in text.split(",") if (name := part.strip())]
-
-
-Program: TypeAlias = "MarkovLogic"
-"""A ground Markov logic program; its files are loaded when one is read."""
 
 
 def require_program(model: object) -> None:
@@ -183,9 +188,10 @@ def _atoms(program: MarkovLogic) -> View:
 
 
 def _atom(program: MarkovLogic, name: str) -> Target:
-    from orbitmc.mln.grounding.queries import query_atoms, read_query
 
-    found = query_atoms(program.ground, read_query(name, program.ground.program))
+    found = grounding.query_atoms(
+        program.ground, grounding.read_query(name, program.ground.program)
+    )
     if len(found.names) != 1:
         some = f", such as {found.names[0]}" if found.names else ""
         raise InputError(f"{quote(name)} fits {len(found.names)} atoms: name one ground atom{some}")
@@ -194,11 +200,9 @@ def _atom(program: MarkovLogic, name: str) -> Target:
 
 def atom_targets(program: MarkovLogic, atoms: QueryAtoms) -> list[Target]:
     """Atoms as names that are false or true."""
-    from orbitmc.mln.data.database import TRUE
-
     size = program.model.graph.cardinality
     return [
-        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == TRUE)]))
+        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == data.TRUE)]))
         if variable < 0
         else Target(name, TRUTHS, variable, (np.arange(size[variable]) == value).astype(np.int64))
         for name, status, variable, value in zip(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orbitmc import inference
 from orbitmc._util.text import MEMORY, suffix
 from orbitmc.errors import InputError
 from orbitmc.formats.registry import read as read_model
@@ -36,9 +37,7 @@ def read(
     ('season', 'sprinkler', 'rain', 'grass')
     """
     if suffix(path) in PROGRAMS or ".pracmln:" in str(path):
-        from orbitmc.inference.program import read_logic
-
-        return read_logic(path, databases, memory=memory, **program)
+        return inference.read_logic(path, databases, memory=memory, **program)
     if databases or program:
         named = "databases" if databases else next(iter(program))
         raise InputError(

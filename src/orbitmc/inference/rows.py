@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.compile_log import asked_before, spent_before
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import stop_on_ctrl_c
 from orbitmc._util.text import format_bytes, join_words, quote, suggestion
@@ -31,7 +32,7 @@ from orbitmc.inference.plan import (
 )
 from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, describe_unused_settings
 from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph, workers_of
-from orbitmc.sampling.run import RunObserver
+from orbitmc.sampling.run import LEAST_SHARE, RunObserver
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -217,6 +218,7 @@ class SampledRows:
         self.settings, self.names = settings, names
         self.reasons: dict[Pattern, str] = {}
         self.kinds: list[Kind] = []
+        self.sampled_kinds = 0
 
     def answer_or_keep(
         self, model: Model, evidence: dict[str, Seen], rows: list[int]
@@ -260,8 +262,10 @@ class SampledRows:
         models = [kind.model for kind in batch]
         reason = next(iter(self.reasons.values()))
         try:
-            plan = plan_model(join_models(models, labels), self._share(len(batch)), too_wide=reason)
-            found = execute_plan(plan, watchers)
+            share = self._share(len(batch))
+            with asked_before():
+                plan = plan_model(join_models(models, labels), share, too_wide=reason)
+                found = execute_plan(plan, watchers)
         except ContradictionError as error:
             if len(batch) == 1:
                 yield str(error), batch[0].rows
@@ -270,17 +274,25 @@ class SampledRows:
             for part in (batch[:half], batch[half:]):
                 yield from self.sampled(part, watchers)
             return
+        self.sampled_kinds += len(batch)
         for kind, own in zip(batch, split_marginals(found, models), strict=True):
             yield own.only(self.names), kind.rows
 
     def _share(self, kinds: int) -> Settings:
-        """Settings of a run for so many kinds; seconds are for all of them together."""
+        """Settings of a run for so many kinds; seconds are for all of them together.
+
+        What is left of the seconds that were asked for is for the kinds that wait.
+        """
         ends = [end for end in ENDS if getattr(self.settings, end) is not None]
         if ends and ends != ["seconds"]:
             return self.settings
-        usual = max(DEFAULT_SECONDS, LEAST_SECONDS * len(self.kinds))
-        seconds = self.settings.seconds or usual
-        return replace(self.settings, seconds=seconds * kinds / len(self.kinds))
+        if self.settings.seconds is None:
+            usual = max(DEFAULT_SECONDS, LEAST_SECONDS * len(self.kinds))
+            return replace(self.settings, seconds=usual * kinds / len(self.kinds))
+        seconds = self.settings.seconds
+        left = max(seconds - spent_before(), LEAST_SHARE * seconds)
+        waiting = len(self.kinds) - self.sampled_kinds
+        return replace(self.settings, seconds=left * kinds / max(kinds, waiting))
 
 
 IMPOSSIBLE = "its evidence is impossible: the model gives it probability 0"

@@ -8,6 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, get_args
 
+from orbitmc import _numba, _simd
 from orbitmc._util.settings import format_settings, require_values, setting, settings_of
 from orbitmc._util.text import MEMORY, suggestion
 from orbitmc.errors import InputError
@@ -348,7 +349,8 @@ def accepts_settings(question: Callable[P, R]) -> Callable[P, R]:
             if name not in known:
                 hint = suggestion(name, known)
                 raise TypeError(f"{question.__name__}() has no setting {name!r}{hint}")
-        return question(*arguments, **options)
+        with _numba.asked_now():
+            return question(*arguments, **options)
 
     asked.__signature__ = own.replace(parameters=[*plain, *shown])  # type: ignore[attr-defined]
     said = inspect.cleandoc(question.__doc__ or "")
@@ -420,11 +422,8 @@ def _require_used_settings(settings: Settings) -> None:
 
 
 def _require_lanes(settings: Settings) -> None:
-    if settings.lanes is not None:
-        from orbitmc._simd.random import LANE_UNIT
-
-        if settings.lanes % LANE_UNIT:
-            raise InputError(f"lanes are a multiple of {LANE_UNIT}, not {settings.lanes}")
+    if settings.lanes is not None and settings.lanes % _simd.LANE_UNIT:
+        raise InputError(f"lanes are a multiple of {_simd.LANE_UNIT}, not {settings.lanes}")
 
 
 def _require_base(settings: Settings) -> None:

@@ -6,7 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orbitmc._numba.compile_log import require_time, time_limit, timed, working_time
+from orbitmc._numba.compile_log import (
+    require_time,
+    spent_before,
+    time_limit,
+    timed,
+    working_time,
+)
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc._util.loading import HtmlRepr
@@ -261,7 +267,7 @@ def symmetry_overview(
     """
     if not seconds > 0:
         raise InputError(f"seconds must be above 0, not {seconds}")
-    begun = working_time()
+    begun = working_time() - spent_before()
     trying = bool(approximate and model.graph.variables)
     if generators:
         tried = _approximations(model, ground, seconds) if trying else ((), ())

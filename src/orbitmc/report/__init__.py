@@ -1,6 +1,8 @@
 """Answers for people and for programs: tables, JSON, sentences, plots, pages."""
 
-from orbitmc._util.loading import renderer
+from orbitmc._util.loading import load_lazily, renderer
+
+__getattr__, __dir__ = load_lazily(__name__, __file__)
 
 renderer.add(
     {

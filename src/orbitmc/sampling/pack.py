@@ -30,6 +30,7 @@ from orbitmc.estimate.tally import (
     tally,
 )
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.feasibility import possible_states
 from orbitmc.graph.log_weights import log_weights_of_parts
 from orbitmc.kernels.protocol import Kernel, Part, block_plans, link_kernel
 
@@ -108,8 +109,6 @@ def start_values(
     the way.
     """
     if graph.has_zeros():
-        from orbitmc.graph.feasibility import possible_states
-
         return possible_states(graph, lanes, seed, wanted)
     rng = np.random.default_rng(seed)
     values = np.empty((graph.variables, lanes), dtype=np.uint8)

@@ -13,11 +13,18 @@ from numpy.typing import NDArray
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.estimate.statistics import SAMPLES_APART, CoursePoint, Statistics, statistics
+from orbitmc.estimate.statistics import (
+    SAMPLES_APART,
+    CoursePoint,
+    Statistics,
+    lanes_to_look_at,
+    missed_modes,
+    statistics,
+)
 from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, all_sums, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel, draws_anew, independent_after
-from orbitmc.sampling.observers import Snapshot
+from orbitmc.sampling.observers import Snapshot, advance_observed
 from orbitmc.sampling.pack import Pack, advance, copy_pack, unmixed_variables
 from orbitmc.sampling.schedule import SAFETY, Schedule
 
@@ -42,6 +49,8 @@ class Run:
     sessions; `preparing` is how much of it went by before the first step. `starting` is what one
     pack took to start, `answering` what an answer takes for each pack, `after` what is to be done
     after it: a timed run keeps time for them.
+
+    A run that `may_thin` was not told how far apart its samples are.
 
     `heaviest` is the heaviest state that a search for modes has found; a run that comes from a
     file searches again, unless it `skips_modes`. `part_of` has the connected component of each
@@ -73,6 +82,7 @@ class Run:
     answering: float = 0.0
     after: float = 0.0
     skips_modes: bool = False
+    may_thin: bool = False
     interrupted: bool = False
     heaviest: Bytes | None = None
     notes: Observer | None = None
@@ -152,7 +162,6 @@ class Run:
         """How a pack records samples: the `plain` way, or with notes if there are any."""
         if self.notes is None:
             return partial(plain, looks=self.looks)
-        from orbitmc.sampling.observers import advance_observed
 
         return partial(advance_observed, notes=self.notes, number=number)
 
@@ -189,7 +198,6 @@ class Run:
         """
         if self.skips_modes or self.independent or not self.graph.variables:
             return None
-        from orbitmc.estimate.statistics import lanes_to_look_at, missed_modes
         from orbitmc.sampling.initialization import search_modes
 
         if self.heaviest is None:

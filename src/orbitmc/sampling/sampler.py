@@ -31,15 +31,17 @@ from orbitmc.sampling.budget import (
     available_cores,
     costs_of,
 )
+from orbitmc.sampling.executor import workers_of
 from orbitmc.sampling.initialization import search_seconds
 from orbitmc.sampling.observers import next_snapshot, snapshot
 from orbitmc.sampling.pack import advance
-from orbitmc.sampling.run import Run, RunObserver
+from orbitmc.sampling.run import Run, RunObserver, end_pilot
 from orbitmc.sampling.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.sampling.warmup import (
     add_packs,
     annealing_steps,
     shorten_annealing,
+    shorten_spacing,
     thin_for_blocks,
     warm_up,
 )
@@ -105,6 +107,7 @@ def sample(
             notes=notes,
             controlled=controlled and notes is None and kind is RaoBlackwellTally,
             room=room,
+            may_thin=schedule.spacing is None,
             skips_modes=seconds is not None
             and search_seconds(graph, lanes) > SEARCH_SHARE * seconds,
         )
@@ -137,8 +140,6 @@ def continue_sampling(
             _choose_pack_count(run, clock)
             run.seconds = clock()
             if run.schedule.standard_error is not None:
-                from orbitmc.sampling.run import end_pilot
-
                 end_pilot(run)
             if run.recorded and run.recorded == clock.snapshot_due:
                 run.snapshots.append(snapshot(run.statistics(), run.recorded, run))
@@ -151,8 +152,6 @@ def continue_sampling(
 def _at_once(run: Run, threads: int | None, executor: Executor | None) -> int:
     """How many packs advance at the same time."""
     if executor is not None and threads is None:
-        from orbitmc.sampling.executor import workers_of
-
         return workers_of(executor, run.most_packs)
     return min(run.most_packs, threads or available_cores())
 
@@ -182,6 +181,7 @@ def _round(run: Run, workers: Threads | Remote, clock: Clock) -> None:
     if not steps:
         if not run.recorded:
             require_values(run)
+            shorten_spacing(run, clock)
         _choose_estimator_when_warm(run, clock)
         clock.begun += workers.begin(run)
     samples = 0 if steps else min(_samples_now(run, clock), workers.most_samples(run))

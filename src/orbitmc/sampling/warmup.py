@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 STAGES = 32  # of annealing, each a little colder
 ANNEALED = 0.75  # of the warm-up
 NANOSECONDS = 3.5  # that an entry of a block's tables takes in each lane
+RECORDED = 1.0  # sweeps that recording a sample takes, about
 STRETCH = 4096  # steps at least, in whole sweeps: to call compiled code takes time
 SCAN = SystematicScan()
 
@@ -113,6 +114,21 @@ def shorten_annealing(run: Run, clock: Clock) -> None:
     sweeps = (ends - clock()) / (clock.turns(run) * clock.sweeps.each)
     affordable = run.warm_up_steps + max(0, int(sweeps * run.sweep))
     run.annealing = min(run.annealing, affordable)
+
+
+def shorten_spacing(run: Run, clock: Clock) -> None:
+    """Let a timed run that has time for no whole sample take fewer steps between samples.
+
+    A spacing that was asked for stays, and so does one that makes draws independent. Where not
+    even one sweep fits in, there is one.
+    """
+    if run.ends is None or run.recorded or not run.may_thin or run.independent:
+        return
+    if not clock.sweeps.each:
+        return
+    sweeps = (run.ends - clock()) / (clock.turns(run) * clock.sweeps.each) - RECORDED
+    if sweeps < run.spacing / max(run.sweep, 1):
+        run.schedule = replace(run.schedule, spacing=max(1, int(sweeps)) * run.sweep)
 
 
 def _anneal(

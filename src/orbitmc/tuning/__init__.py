@@ -2,11 +2,4 @@
 
 from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = load_lazily(
-    __name__,
-    {
-        "RaceResult": "tuning.race",
-        "Tuning": "tuning.record",
-        "tuning_from_record": "tuning.record",
-    },
-)
+__getattr__, __dir__ = load_lazily(__name__, __file__)

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from orbitmc import kernels, symmetry
 from orbitmc._util.arrays import Bytes, Numbers, lengths
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.graph.ancestral import AncestralNetwork, ancestral_acceptance, network_of
@@ -23,18 +24,9 @@ from orbitmc.graph.relevance import components
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.groups.permutations import Permutation, act, from_images, inverse
-from orbitmc.kernels._clusters import clusters
-from orbitmc.kernels._flips import flips
-from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.kernels._independence import independence
-from orbitmc.kernels._one_hot import one_hot
-from orbitmc.kernels._orbital import orbital
-from orbitmc.kernels._relabelling import relabelling
-from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import start_pack, walk
-from orbitmc.symmetry._automorphisms import automorphisms
-from orbitmc.symmetry.approximations import energy_of, one_coupling, without_fields
+from orbitmc.symmetry.approximations import energy_of
 from orbitmc.symmetry.color_passing import cells
 from orbitmc.tuning.structure import MOST_SETS, exclusive_groups, lattice, strong_parts, twins
 
@@ -87,12 +79,12 @@ def cache_by_model(find: Callable[[Model], T]) -> Callable[[Model], T]:
 
 def one_hot_groups(model: Model, prepared: PreparedGraph) -> Kernel | None:
     groups = _groups(model)
-    return one_hot(prepared, groups) if groups else None
+    return kernels.one_hot(prepared, groups) if groups else None
 
 
 def group_exchange(model: Model, prepared: PreparedGraph) -> Kernel | None:
     rows = _rows(model)
-    return shuffle(prepared, exchange_blocks(rows), rows=2) if rows else None
+    return kernels.shuffle(prepared, exchange_blocks(rows), rows=2) if rows else None
 
 
 def guessed_group_exchange(model: Model) -> Propose | None:
@@ -143,7 +135,9 @@ def _build_reflections(model: Model, prepared: PreparedGraph) -> Kernel | None:
     if not turns:
         return None
     graph = prepared.graph
-    return orbital(graph, permutation_group(graph.variables, turns, cardinality=graph.cardinality))
+    return kernels.orbital(
+        graph, permutation_group(graph.variables, turns, cardinality=graph.cardinality)
+    )
 
 
 def _guess_reflections(model: Model) -> Propose | None:
@@ -194,7 +188,7 @@ def _build_forward(model: Model, prepared: PreparedGraph) -> Kernel | None:
     network = _network(model)
     if network is None or forward_acceptance(model) < SELDOM:
         return None
-    return independence(prepared, network)
+    return kernels.independence(prepared, network)
 
 
 def forward_acceptance(model: Model, seconds: float = math.inf) -> float:
@@ -266,7 +260,7 @@ def _parts(model: Model) -> list[Numbers]:
 
 
 def _flips(model: Model, prepared: PreparedGraph, sets: Sequence[Numbers]) -> Kernel | None:
-    return flips(prepared, sets) if sets else None
+    return kernels.flips(prepared, sets) if sets else None
 
 
 def _guessed_flips(sets: Sequence[Numbers]) -> Propose | None:
@@ -285,7 +279,9 @@ def labels(model: Model, prepared: PreparedGraph) -> Kernel | None:
     chosen = _label_pairs(model)
     if not chosen:
         return None
-    return relabelling(model.graph, [own for own, _ in chosen], [pair for _, pair in chosen])
+    return kernels.relabelling(
+        model.graph, [own for own, _ in chosen], [pair for _, pair in chosen]
+    )
 
 
 def guessed_labels(model: Model) -> Propose | None:
@@ -337,7 +333,7 @@ def generator_family() -> Family:
 
 def _build_generators(model: Model, prepared: PreparedGraph) -> Kernel | None:
     group = _generators(model)
-    return None if group is None else orbital(model.graph, group)
+    return None if group is None else kernels.orbital(model.graph, group)
 
 
 def _guess_generators(model: Model) -> Propose | None:
@@ -378,10 +374,10 @@ def _is_small_and_pairwise(graph: FactorGraph) -> bool:
 
 def _approximations(model: Model) -> Iterator[Model]:
     """The bare structure; then with all couplings equal, if they nearly are."""
-    bare = without_fields(model)
+    bare = symmetry.without_fields(model)
     yield bare
     if 0.0 < _spread(bare) <= MOST_SPREAD:
-        yield one_coupling(bare)
+        yield symmetry.one_coupling(bare)
 
 
 def _spread(model: Model) -> float:
@@ -400,14 +396,14 @@ def _symmetries(model: Model) -> list[Permutation]:
     alone = model.graph.variables - sum(len(block) - 1 for block in twins(model.graph))
     if len(np.unique(cells(model))) == alone:
         return []
-    report = automorphisms(model.graph, seconds=0.0)
+    report = symmetry.automorphisms(model.graph, seconds=0.0)
     every = report.group.generators() if report.complete else ()
     return [element for element in every if len(element.point) > SWAP]
 
 
 def _acceptance(graph: FactorGraph, elements: list[Permutation]) -> list[float]:
     """How often each is accepted by states of a short run, always the same, that it changes."""
-    prepared, kernel = prepare(graph), SystematicScan()
+    prepared, kernel = prepare(graph), kernels.SystematicScan()
     pack = start_pack(prepared, kernel, seed=SEED, number=0, lanes=GENERATOR_LANES)
     walk(prepared, kernel, pack, SWEEPS * graph.variables)
     graph = graph._replace(constant=0.0)  # beside a large one differences are lost
@@ -424,7 +420,7 @@ def _acceptance(graph: FactorGraph, elements: list[Permutation]) -> list[float]:
 def _clusters(model: Model, prepared: PreparedGraph) -> Kernel | None:
     known = prepared.conditionals
     pairwise = model.graph.variables and known.affine.all() and len(known.neighbour)
-    return clusters(prepared) if pairwise else None
+    return kernels.clusters(prepared) if pairwise else None
 
 
 FORWARD = "forward draws"

@@ -172,7 +172,7 @@ NO_TIME = "no time left"
 SEED = 0  # of the panel
 
 
-def race(model: Model, prepared: PreparedGraph, *, seconds: float) -> RaceResult:
+def run_race(model: Model, prepared: PreparedGraph, *, seconds: float) -> RaceResult:
     """Choose jumps for a model, in about so many seconds of running (compiling not counted)."""
     with Stopwatch() as watch, WorkClock() as clock:
         found = _Race(model, prepared, seconds, clock).run()

@@ -2,42 +2,4 @@
 
 from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = load_lazily(
-    __name__,
-    {
-        "Atoms": "mln.grounding.atoms",
-        "ClauseFeatures": "mln.grounding.ground_features",
-        "Features": "mln.grounding.ground_features",
-        "Ground": "mln.grounding.grounding",
-        "GroundModel": "mln.grounding.ground_model",
-        "Pattern": "mln.grounding.queries",
-        "QueryAtoms": "mln.grounding.queries",
-        "TableFeatures": "mln.grounding.ground_features",
-        "Watch": "mln.grounding.grounding",
-        "World": "mln.grounding.grounding",
-        "asked_though_closed": "mln.grounding.remarks",
-        "closed_by_few": "mln.grounding.remarks",
-        "constant_text": "mln.grounding.atoms",
-        "contradicting_rules": "mln.grounding.remarks",
-        "fact_codes": "mln.grounding.atoms",
-        "graph_of": "mln.grounding.ground_model",
-        "ground": "mln.grounding.grounding",
-        "in_words": "mln.grounding.remarks",
-        "describe_weight_semantics": "mln.grounding.remarks",
-        "meanings_differ": "mln.grounding.rewriting",
-        "model_of": "mln.grounding.ground_model",
-        "predicates_by_name": "mln.grounding.queries",
-        "types_to_expand": "mln.grounding.rewriting",
-        "query_atoms": "mln.grounding.queries",
-        "query_lines": "mln.grounding.queries",
-        "read_conjunctions": "mln.grounding.queries",
-        "read_query": "mln.grounding.queries",
-        "shape_of": "mln.grounding.folding",
-        "split_into_clauses": "mln.grounding.rewriting",
-        "take_features": "mln.grounding.ground_features",
-        "truth_in": "mln.grounding.ground_features",
-        "variable_names": "mln.grounding.atoms",
-        "remove_degrees": "mln.grounding.rewriting",
-        "remove_empty_types": "mln.grounding.rewriting",
-    },
-)
+__getattr__, __dir__ = load_lazily(__name__, __file__)

@@ -13,7 +13,7 @@ import pytest
 
 import orbitmc as om
 
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SEEN = ("HRBP", "PRESS", "EXPCO2", "BP")
 
 pytestmark = pytest.mark.slow

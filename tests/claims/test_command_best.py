@@ -11,7 +11,7 @@ from tests.cli.commands import answer_of, orbitmc
 
 @pytest.fixture(autouse=True)
 def _at_home(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parents[3])
+    monkeypatch.chdir(Path(__file__).parents[2])
 
 
 SPRINKLER = "examples/sprinkler.bif"

@@ -16,7 +16,7 @@ DAYS = "examples/days.csv"
 
 @pytest.fixture(autouse=True)
 def _at_home(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parents[3])
+    monkeypatch.chdir(Path(__file__).parents[2])
 
 
 def table(text):

@@ -1,0 +1,12 @@
+from orbitmc._util.text import MEMORY as MEMORY
+from orbitmc.formats.evidence import merge_evidence as merge_evidence
+from orbitmc.formats.evidence import read_evidence as read_evidence
+from orbitmc.formats.json_model import parse_json as parse_json
+from orbitmc.formats.registry import read as read
+from orbitmc.formats.registry import suffixes as suffixes
+from orbitmc.formats.registry import write as write
+from orbitmc.formats.uai import read_mar as read_mar
+from orbitmc.formats.uai import read_pr as read_pr
+from orbitmc.formats.uai import write_flat_mar as write_flat_mar
+from orbitmc.formats.uai import write_mar as write_mar
+from orbitmc.formats.uai import write_pr as write_pr

@@ -1,0 +1,9 @@
+from orbitmc.kernels.block_gibbs.elimination import eliminate as eliminate
+from orbitmc.kernels.block_gibbs.elimination import number_of as number_of
+from orbitmc.kernels.block_gibbs.elimination import sum_values as sum_values
+from orbitmc.kernels.block_gibbs.elimination import to_probabilities as to_probabilities
+from orbitmc.kernels.block_gibbs.elimination import values_left as values_left
+from orbitmc.kernels.block_gibbs.kernel import block_bytes as block_bytes
+from orbitmc.kernels.block_gibbs.kernel import low_width as low_width
+from orbitmc.kernels.block_gibbs.plans import BlockMemory as BlockMemory
+from orbitmc.kernels.block_gibbs.plans import Blocks as Blocks

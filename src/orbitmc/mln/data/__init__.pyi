@@ -1,0 +1,13 @@
+from orbitmc.mln.data.database import TRUE as TRUE
+from orbitmc.mln.data.database import Database as Database
+from orbitmc.mln.data.database import Facts as Facts
+from orbitmc.mln.data.database import Ints as Ints
+from orbitmc.mln.data.database import Universe as Universe
+from orbitmc.mln.data.database import empty_types as empty_types
+from orbitmc.mln.data.database import integer_of as integer_of
+from orbitmc.mln.data.database import merge_databases as merge_databases
+from orbitmc.mln.data.database import number_of as number_of
+from orbitmc.mln.data.database import universe as universe
+from orbitmc.mln.data.reader import parse_database as parse_database
+from orbitmc.mln.data.reader import read_database as read_database
+from orbitmc.mln.data.reader import read_databases as read_databases

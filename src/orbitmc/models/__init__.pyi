@@ -1,0 +1,9 @@
+from orbitmc.models._chimera import chimera as chimera
+from orbitmc.models._chimera import chimera_edges as chimera_edges
+from orbitmc.models._chimera import random_chimera as random_chimera
+from orbitmc.models._chimera import read_chimera as read_chimera
+from orbitmc.models._friends import friends as friends
+from orbitmc.models._ising import grid_edges as grid_edges
+from orbitmc.models._ising import ising as ising
+from orbitmc.models._ising import ising_grid as ising_grid
+from orbitmc.models._ising import potts_grid as potts_grid

@@ -1,0 +1,9 @@
+from orbitmc.symmetry._automorphisms import SymmetryReport as SymmetryReport
+from orbitmc.symmetry._automorphisms import automorphisms as automorphisms
+from orbitmc.symmetry._automorphisms import orbit_cells as orbit_cells
+from orbitmc.symmetry.approximations import cluster_weights as cluster_weights
+from orbitmc.symmetry.approximations import low_rank as low_rank
+from orbitmc.symmetry.approximations import one_coupling as one_coupling
+from orbitmc.symmetry.approximations import without_fields as without_fields
+from orbitmc.symmetry.blocks import moved as moved
+from orbitmc.symmetry.exchangeability import links as links

@@ -1,0 +1,4 @@
+from orbitmc.tuning.race import RaceResult as RaceResult
+from orbitmc.tuning.race import run_race as run_race
+from orbitmc.tuning.record import Tuning as Tuning
+from orbitmc.tuning.record import tuning_from_record as tuning_from_record

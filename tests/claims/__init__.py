@@ -1,0 +1,1 @@
+"""What users are promised, through `import orbitmc as om` and the command line only."""
