@@ -7,11 +7,10 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from orbitmc.estimate.marginals import OF_VALUES, Columns
 from orbitmc.estimate.verdicts import FAIR, RARE, VERDICTS
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.marginals import Marginals
+    from orbitmc.estimate.marginals import Columns, Marginals
 
 
 SAMPLED_HEADINGS = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-hat", "verdict")
@@ -35,7 +34,10 @@ def rows(answer: Marginals) -> Iterator[tuple[str, ...]]:
 
 
 def _rows(piece: Columns, short: bool) -> Iterator[tuple[str, ...]]:
-    p, error, low, high, ess, r_hat, rare = (getattr(piece, name).tolist() for name in OF_VALUES)
+    p, low, high, rare = (
+        a.tolist() for a in (piece.probability, piece.low, piece.high, piece.rare)
+    )
+    error, ess, r_hat = (a.tolist() for a in (piece.standard_error, piece.ess, piece.r_hat))
     first = piece.start.tolist()
     for place, name in enumerate(piece.names):
         label, word = escape_unprintable(name), VERDICTS[piece.verdict[place]]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc import estimate
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc._util.loading import HtmlRepr, extra, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.formatting import compact
 from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
 from orbitmc.estimate.verdicts import (
     BELIEVED,
@@ -336,7 +336,7 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
 
     def __str__(self) -> str:
         """A table in plain text; long ones are cut short and say so."""
-        return str(estimate.compact(self))
+        return compact(self)
 
     def only(self, names: Sequence[str] | None) -> "Marginals":
         """The part of the answer about some variables, in the order of their names; None is all."""
