@@ -15,7 +15,8 @@ from orbitmc.inference.lift import (
     over_symmetric,
 )
 from orbitmc.kernels._gibbs import RandomScan
-from orbitmc.kernels._mixture import lifted, orbital_kernels
+from orbitmc.kernels._mixture import lifted
+from orbitmc.kernels._orbital import orbital_kernels
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.models._ising import ising_grid
 from orbitmc.sampling.sampler import sample
