@@ -17,9 +17,7 @@ from orbitmc.errors import InputError, LimitError
 MOST_COUNT = 2**62  # compiled code counts in 64 bits
 MOST_DIGITS = 18  # of a whole number that surely fits in 64 bits
 MOST_NAMED = 5  # examples in a message; more would not be read
-MEMORY = 4 * 2**30
-"""How many bytes reading one file may take, unless the caller says otherwise."""
-
+MEMORY = 4 * 2**30  # how many bytes reading one file may take, unless the caller says otherwise
 MOST_COMPARED = 1000  # names, as comparing takes time
 LONGEST_COMPARED = 200  # letters; nobody mistypes one letter in a longer name
 

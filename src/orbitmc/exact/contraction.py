@@ -344,13 +344,10 @@ class Passes:
 # What is left has fewer variables, which hang together in larger tables. Chains have less to do,
 # and less to go wrong: what was summed out is exact.
 
-MOST_CHEAP_ENTRIES = 2**10
-"""Of a table that is made to sum a variable out."""
-
+MOST_CHEAP_ENTRIES = 2**10  # of a table that is made to sum a variable out
 MOST_NEIGHBOURS_SUMMED = 64
 
-MOST_VARIABLES_TO_ELIMINATE = 20_000
-"""More are left as they are: they would take seconds."""
+MOST_VARIABLES_TO_ELIMINATE = 20_000  # more are left as they are: they would take seconds
 
 Table = tuple[Scope, Floats]
 

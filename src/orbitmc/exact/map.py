@@ -31,8 +31,7 @@ from orbitmc.graph.log_weights import exact_sum
 # A message says how heavy the best values of everything below are, given what is shared. Read from
 # the roots down, the messages tell how good each value of a variable can still become.
 
-State = list[int]
-"""A value for each variable of a problem."""
+State = list[int]  # a value for each variable of a problem
 
 
 def message_bytes(tree: Tree) -> int:
@@ -186,11 +185,8 @@ def _complete(
 # Where a bucket would need too large a table, its factors and messages are shared out to several
 # tables that are small enough, and each of these is maximised on its own (Dechter & Rish 2003).
 
-MOST_BOUND_ENTRIES = 2**16
-"""Of one table."""
-
-MOST_VARIABLES_TO_BOUND = 3_000
-"""Beyond, only the maxima of all tables are added up."""
+MOST_BOUND_ENTRIES = 2**16  # of one table
+MOST_VARIABLES_TO_BOUND = 3_000  # beyond, only the maxima of all tables are added up
 
 
 def upper_bound(

@@ -44,26 +44,16 @@ def eliminate(neighbours: Neighbours, variable: int) -> set[int]:
     return near
 
 
-TRIVIAL = 2.0**12
-"""Table entries that are eliminated while another order is looked for."""
-
-EASY = 2.0**20
-"""Table entries that are eliminated while a search begins: none is worth it."""
-
-MOST_FILLED = 300
-"""Variables of a graph whose missing neighbours are counted, which takes longer."""
-
+TRIVIAL = 2.0**12  # table entries that are eliminated while another order is looked for
+EASY = 2.0**20  # table entries that are eliminated while a search begins: none is worth it
+MOST_FILLED = 300  # variables of a graph whose missing neighbours are counted, which takes longer
 TIE = 1e-3
 
-BETWEEN_LOOKS = 64
-"""Variables that are eliminated between two looks at the clock."""
-
+BETWEEN_LOOKS = 64  # variables that are eliminated between two looks at the clock
 ABOUT = 1.2
 """How much more an order may cost on a graph that is like its own; a search might find that."""
 
-MOST_ORDERS, MOST_KEPT = 64, 5_000
-"""Orders that are kept, and variables of their graphs."""
-
+MOST_ORDERS, MOST_KEPT = 64, 5_000  # orders that are kept, and variables of their graphs
 REMEMBERED_ORDERS: OrderedDict[object, tuple[float, "Order"]] = OrderedDict()
 """Orders by scopes and sizes, and how long they were looked for."""
 
@@ -72,11 +62,8 @@ KEPT_OF_GRAPHS: OrderedDict[bytes, "Order"] = OrderedDict()
 
 _lock = threading.Lock()
 
-MOST_CORE = 8192
-"""Largest rest that is searched with rows of bits (8 MiB of them)."""
-
-MOST_LOG_ENTRIES = 60
-"""No machine holds such tables; a greedy order that gets there is given up."""
+MOST_CORE = 8192  # largest rest that is searched with rows of bits (8 MiB of them)
+MOST_LOG_ENTRIES = 60  # no machine holds such tables; a greedy order that gets there is given up
 
 
 Key = TypeVar("Key")

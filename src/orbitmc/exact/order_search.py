@@ -264,9 +264,7 @@ ENTRIES_PER_SECOND = 2e8
 SHORT, MANY = 0.1, 2e7
 """Seconds of search that nobody notices beside the elimination of so many entries."""
 
-LARGEST_COST = 2.0**75
-"""Entries of orders that patches do not bring into the reach of any machine."""
-
+LARGEST_COST = 2.0**75  # entries of orders that patches do not bring into the reach of any machine
 WORTH_COMPILING = 2e7
 """Entries whose elimination takes half a second: then orders are tried by compiled code."""
 

@@ -28,29 +28,19 @@ from orbitmc.exact.tree import (
 )
 from orbitmc.graph.factor_graph import FactorGraph
 
-COMFORT = 2**29
-"""Bytes for which nobody needs to compute messages twice."""
-
-MOST_HELD = 6
-"""Binary variables that may be held: each doubles the time."""
-
+COMFORT = 2**29  # bytes for which nobody needs to compute messages twice
+MOST_HELD = 6  # binary variables that may be held: each doubles the time
 FLOPS_PER_SECOND = 6e8
 SECONDS_PER_BUCKET = 2e-4
 
-ELIMINATION_OVERHEAD = 2**21
-"""Bytes of slabs, views and small objects, whatever the model."""
-
+ELIMINATION_OVERHEAD = 2**21  # bytes of slabs, views and small objects, whatever the model
 LARGE_GRAPH = 20_000
 """Variables, or variables that factors read, from which on a part is looked at first."""
 
 PART_VARIABLES = 2_000
 
-FIRST_SHARE = 0.2
-"""Of the time that elimination may take, for its first order."""
-
-HOPE_SECONDS = 1.0
-"""How long a part is looked at."""
-
+FIRST_SHARE = 0.2  # of the time that elimination may take, for its first order
+HOPE_SECONDS = 1.0  # how long a part is looked at
 HOPELESS_ENTRIES = 2.0**45  # table entries
 
 Part = TypeVar("Part")

@@ -24,9 +24,7 @@ from orbitmc.exact.tree import ENTRY, Tree, build_tree
 
 Shape = tuple[int, ...]
 
-WORTH = 2.0**23
-"""What an order may cost that is eliminated while a better one would be looked for."""
-
+WORTH = 2.0**23  # what an order may cost that is eliminated while a better one would be looked for
 HOPELESS_FACTOR = 16.0
 """How many times too much a greedy order may cost if a search is to find a better one."""
 
@@ -412,9 +410,7 @@ def _sum_bucket(total: Floats, step: Step) -> tuple[Floats, Floats]:
 
 # Which rows are eliminated together: those that observe the same variables.
 
-FEW_ROWS = 32
-"""Rows that are not worth an elimination of their own."""
-
+FEW_ROWS = 32  # rows that are not worth an elimination of their own
 BYTES_TOGETHER = 2**22
 """Bytes of all tables of rows that are eliminated together: they stay in the cache."""
 

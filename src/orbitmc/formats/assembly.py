@@ -280,8 +280,7 @@ def _in_words(table: Rows, row: int) -> str:
     return f"those of {shorten(child)}{condition} sum to {float(_sums(table.weights)[row]):.6g}"
 
 
-LARGEST_LOG = 700.0
-"""Beyond this, a weight or its inverse does not fit in a floating-point number."""
+LARGEST_LOG = 700.0  # beyond this, a weight or its inverse does not fit in a floating-point number
 
 
 def weight_texts(log_weights: Floats) -> list[str]:

@@ -181,9 +181,7 @@ def _json(data: bytes, what: str) -> Any:
 BYTES_PER_LINE = 600
 """What a line takes: a coupling as Python objects, then as a factor; `1 2 3` is a short one."""
 
-BYTES_PER_SPIN = 200
-"""What a variable takes that is announced and never named."""
-
+BYTES_PER_SPIN = 200  # what a variable takes that is announced and never named
 VARTYPE = re.compile(r"#\s*vartype\s*=\s*(\S+)", re.IGNORECASE)
 SPARE = 1000  # spins that a file may announce beyond those that it couples
 

@@ -116,8 +116,7 @@ def _count_names(count: int) -> tuple[str, ...]:
 
 # Words between white space, read in order; where one stands is found again only for errors.
 
-BYTES_PER_WORD = 100
-"""What a word takes in memory, as text and then as a number in a model."""
+BYTES_PER_WORD = 100  # what a word takes in memory, as text and then as a number in a model
 
 
 class Words:
@@ -211,11 +210,8 @@ def _count(content: str) -> int:
 
 
 BYTES_PER_NAME = 64
-LEAST_SIZE_LIMIT = 256
-"""A variable may have so many values without any table that could list them."""
-
-COUNTABLE = 10**18
-"""Where we stop multiplying cardinalities: no file holds so many weights."""
+LEAST_SIZE_LIMIT = 256  # a variable may have so many values without any table that could list them
+COUNTABLE = 10**18  # where we stop multiplying cardinalities: no file holds so many weights
 
 
 def read_uai(path: str | Path, *, memory: int = MEMORY) -> Model:
@@ -328,8 +324,7 @@ def _entries(words: Words, factor: int, sizes: Sequence[int]) -> int:
 # (`constant`)
 # becomes a factor over no variables.
 
-LONGEST_TABLE_BITS = 16
-"""A clause is written out as a table of at most 2^16 weights."""
+LONGEST_TABLE_BITS = 16  # a clause is written out as a table of at most 2^16 weights
 
 
 def write_uai(model: Model, path: str | Path) -> None:

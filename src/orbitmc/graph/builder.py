@@ -11,11 +11,8 @@ from orbitmc.graph.factor_graph import FactorGraph, incidence, strides
 
 IntRows = NDArray[np.int64]
 
-MOST_CARDINALITY = 2**31
-"""The largest cardinality and table size that the flat arrays can index."""
-
-MOST_AXES = 64
-"""How many variables a table can be shaped by; only those of one value allow so many."""
+MOST_CARDINALITY = 2**31  # the largest cardinality and table size that the flat arrays can index
+MOST_AXES = 64  # how many variables a table can be shaped by; only those of one value allow so many
 
 
 class Builder:

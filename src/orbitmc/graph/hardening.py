@@ -22,9 +22,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.graph.support import Domains, all_values, hard_factors, possible_values
 
-CERTAIN_MARGIN = 1000.0
-"""A probability below exp(-1000) is 0 as a double, many times over."""
-
+CERTAIN_MARGIN = 1000.0  # a probability below exp(-1000) is 0 as a double, many times over
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 

@@ -244,11 +244,8 @@ def log_potentials(graph: FactorGraph, state: Numbers) -> Floats:
 #
 # Sums of log-potentials are doubles: beside 1e16 a weight of 1 disappears.
 
-WIDEST = 1e6
-"""The largest range whose sums are right to 1e-10."""
-
-COLDEST = 10.0
-"""By how much a copy of a model may be cooled, and so its range increased."""
+WIDEST = 1e6  # the largest range whose sums are right to 1e-10
+COLDEST = 10.0  # by how much a copy of a model may be cooled, and so its range increased
 
 
 def extremes(graph: FactorGraph) -> tuple[Floats, Floats]:

@@ -183,15 +183,11 @@ def _check(
                 proposed[group.image[k], lane] = values[group.image[k], lane]
 
 
-SLICE = 1_000_000
-"""Arcs to look at between two looks at the clock: about a tenth of a second."""
-
+SLICE = 1_000_000  # arcs to look at between two looks at the clock: about a tenth of a second
 ARCS_BEFORE_CLOSER_LOOK = 100
 """How many times one attempt may look at the whole graph before it is left undecided."""
 
-MANY_REFUTED = 64
-"""So many failed attempts say that refinement alone sees too little."""
-
+MANY_REFUTED = 64  # so many failed attempts say that refinement alone sees too little
 REACHES = (400, 1600, 6400)
 """How many arcs around each vertex to look at then, and again if that was not enough."""
 

@@ -101,15 +101,12 @@ Ordered = TypeVar("Ordered", bound=tuple[float, ...])
 NO_MEMBER = -1
 FARTHEST = 2**62
 
-TIES = 32
-"""How many equally cheap variables that share nothing with the block are compared."""
-
+TIES = 32  # how many equally cheap variables that share nothing with the block are compared
 WIDEST_FACTOR = 64
 """Factors that read more variables than this are counted, but do not make variables cheaper:
 they are shared by so many that it would hardly change who comes next."""
 
-WIDE_BOND = 1024
-"""The same for bonds, of which a block loses all that some member does not have."""
+WIDE_BOND = 1024  # the same for bonds, of which a block loses all that some member does not have
 
 
 @shared

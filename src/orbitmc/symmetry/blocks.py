@@ -19,11 +19,8 @@ from orbitmc.groups._exchange_blocks import ExchangeBlocks, blocks_from_arrays
 from orbitmc.symmetry.block_search import Candidates, memory_for, search
 from orbitmc.symmetry.exchangeability import NO_JOINT, Links, links, table_bounds
 
-RATIO_SLACK = 0.2
-"""How much of the best ratio of members to moved factors is worth a larger block."""
-
-LEAST_LOG_POTENTIAL = -30.0
-"""What stands for minus infinity where log-potentials are averaged."""
+RATIO_SLACK = 0.2  # how much of the best ratio of members to moved factors is worth a larger block
+LEAST_LOG_POTENTIAL = -30.0  # what stands for minus infinity where log-potentials are averaged
 
 
 def blocks(

@@ -201,8 +201,7 @@ def improve_members(ones: Bits, zeros: Bits, sets: Bits, partner: Numbers, usage
 THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """How often one column must accompany another to be associated with it."""
 
-MOST_CANDIDATES = 256
-"""How many sets of associated columns are tried: those shared by most columns."""
+MOST_CANDIDATES = 256  # how many sets of associated columns are tried: those shared by most columns
 
 
 @dataclass(frozen=True)

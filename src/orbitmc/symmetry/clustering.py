@@ -8,8 +8,7 @@ from orbitmc._numba.tiers import of_all, tier
 from orbitmc._util.arrays import Floats, Numbers, row_classes
 
 RESTARTS = 10
-MOST_CLUSTERING_ROUNDS = 100
-"""Rounds of moving vectors to the nearest mean; far fewer are usual."""
+MOST_CLUSTERING_ROUNDS = 100  # rounds of moving vectors to the nearest mean; far fewer are usual
 
 
 def clusters_of_numbers(numbers: Floats, clusters: int) -> Numbers:

@@ -19,20 +19,13 @@ from orbitmc._util.arrays import (
 )
 from orbitmc.graph.factor_graph import FactorGraph, incidence
 
-IGNORED_CLASS = -1
-"""The class of a variable on which its factor does not depend."""
-
-NO_THIRD = -1
-"""Instead of the third variable of a bond that has none."""
-
-NO_JOINT = -1
-"""The joint of a factor that does not join two variables alike."""
-
+IGNORED_CLASS = -1  # the class of a variable on which its factor does not depend
+NO_THIRD = -1  # instead of the third variable of a bond that has none
+NO_JOINT = -1  # the joint of a factor that does not join two variables alike
 EQUAL_TOLERANCE = 1e-9
 """Log-potentials that differ by less, relative to one plus their size, are equal."""
 
-TABLE_DIGITS = 10
-"""Tables that agree in so many digits after the point are of one kind."""
+TABLE_DIGITS = 10  # tables that agree in so many digits after the point are of one kind
 
 
 class Links(NamedTuple):

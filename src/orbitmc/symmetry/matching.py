@@ -131,14 +131,11 @@ def preserves(
     return True
 
 
-CELLS = 1 << 40
-"""Added to the numbers of cells, which are not numbers of vertices."""
-
+CELLS = 1 << 40  # added to the numbers of cells, which are not numbers of vertices
 MOST_LOOKS = 3
 """How often points that still look alike are looked at again, with the new names of the others."""
 
-LONGEST_ROW = 64
-"""Factors with more arguments are known by their cell only, to keep guesses cheap."""
+LONGEST_ROW = 64  # factors with more arguments are known by their cell only, to keep guesses cheap
 
 
 class Guess(NamedTuple):

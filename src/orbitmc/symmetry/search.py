@@ -356,15 +356,11 @@ def complete(graph: ColoredGraph, search: Search, mark: int, place: int, limit: 
             scan = frames.scan[depth - 1]
 
 
-QUICK_TRIES = 4
-"""Candidates tried before a level lists all of them."""
-
-QUICK_LOOKS = 64
-"""How far to look for each of them."""
+QUICK_TRIES = 4  # candidates tried before a level lists all of them
+QUICK_LOOKS = 64  # how far to look for each of them
 
 
-PORTION = 1_000
-"""Work after which to ask again whether compiling would be sooner."""
+PORTION = 1_000  # work after which to ask again whether compiling would be sooner
 
 
 @tier(of_first)

@@ -15,9 +15,7 @@ from orbitmc.groups.permutation_groups import connected_components
 from orbitmc.symmetry.encoding import ColoredGraph, tails
 from orbitmc.symmetry.matching import Checker, arc_print, checker, preserves
 
-SELF, OTHER = 1 << 41, 1 << 42
-"""Stand for the two points of a pair, in place of their numbers."""
-
+SELF, OTHER = 1 << 41, 1 << 42  # stand for the two points of a pair, in place of their numbers
 LONGEST_ROW_COMPARED = 64
 """Factors with more arguments are not searched for pairs; their twins may be missed."""
 

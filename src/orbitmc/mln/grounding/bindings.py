@@ -179,8 +179,7 @@ def _joinable(guard: Guard, tables: Tables) -> bool:
 
 # Numbers of the constants that terms stand for, a column of bindings at a time.
 
-NO_CONSTANT = -1
-"""Stands for a term whose result is no constant of the wanted type."""
+NO_CONSTANT = -1  # stands for a term whose result is no constant of the wanted type
 
 
 class BoundTerms:

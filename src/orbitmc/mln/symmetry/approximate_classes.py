@@ -185,8 +185,7 @@ def _standardise(vectors: Floats) -> Floats:
 # knowledge about single constants, in which rectangles they are (Van den Broeck & Darwiche 2013).
 # What is known of a constant and itself is knowledge about a single one already, and is kept.
 
-MOST_MATRIX_ENTRIES = 2**28
-"""Of a relation as a matrix of bytes."""
+MOST_MATRIX_ENTRIES = 2**28  # of a relation as a matrix of bytes
 
 
 def classes_by_boolean_rank(ground: Ground, rank: int = 5, *, clusters: int = 6) -> Classes:

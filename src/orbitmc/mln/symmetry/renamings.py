@@ -22,8 +22,7 @@ from orbitmc.mln.symmetry.classes import Classes, fixed_constants, relations
 from orbitmc.symmetry._automorphisms import PointMoves, graph_automorphisms
 from orbitmc.symmetry.encoding import ColoredGraph, GraphEncoder
 
-Images = Mapping[str, Numbers]
-"""For each type, where each constant goes."""
+Images = Mapping[str, Numbers]  # for each type, where each constant goes
 
 
 @dataclass(frozen=True)
