@@ -191,7 +191,7 @@ def _path(
     for other in neighbours:
         configurations *= graph.cardinality[other]
         binary = binary and graph.cardinality[other] == 2
-    alone = count == 0 and _lonely(graph, variable)
+    alone = count == 0 and _has_only_unary_factors(graph, variable)
     if count == 0 and not alone:
         return FACTORS, 0
     if affine and count <= MOST_COUNT_NEIGHBOURS and _is_balanced(graph, variable, neighbours):
@@ -206,7 +206,7 @@ def _path(
 
 
 @shared
-def _lonely(graph: FactorGraph, variable: Index) -> bool:
+def _has_only_unary_factors(graph: FactorGraph, variable: Index) -> bool:
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
         if graph.scope_start[factor + 1] - graph.scope_start[factor] != 1:

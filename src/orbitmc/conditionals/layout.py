@@ -126,7 +126,7 @@ class _Edges:
         single = self.is_clause & (self.arity == 1) & np.isfinite(self.clause_gain)
         self.field = (finite & (self.arity == 1)) | (summed & single)
         self.pair = finite & (self.arity == 2)
-        self.triple = self._shared(finite & (self.arity == 3))
+        self.triple = self._mark_shared(finite & (self.arity == 3))
         self.short = summed & self.is_clause & ~self.is_long & (self.arity > 1)
         counted = self.field | self.pair | self.triple | self.short | (summed & self.is_long)
         self.rest = np.flatnonzero(chosen & ~counted)
@@ -141,15 +141,18 @@ class _Edges:
         parts = [
             _members(short, 0, self.arity[short] - 1, self.clause_gain[short]),
             _members(pair, 0, 1, self._rises(pair)[0]),
-            *(self._earning(triple, k, 1, gain) for k, gain in enumerate(self._rises(triple))),
-            self._earning(triple, 0, 2, self._bend(triple)),
+            *(
+                self._nonzero_members(triple, k, 1, gain)
+                for k, gain in enumerate(self._rises(triple))
+            ),
+            self._nonzero_members(triple, 0, 2, self._bend(triple)),
         ]
         edge, first, width, gain = map(np.concatenate, zip(*parts, strict=True))
         del parts
         order = np.lexsort((gain, width, self.variable[edge]))
         return _Members(edge[order], first[order], width[order], gain[order])
 
-    def _earning(self, edges: Numbers, first: int, width: int, gain: Floats) -> _Members:
+    def _nonzero_members(self, edges: Numbers, first: int, width: int, gain: Floats) -> _Members:
         """Members that do earn something."""
         some = gain != 0.0
         return _members(edges[some], first, width, gain[some])
@@ -209,7 +212,7 @@ class _Edges:
         finite[table_of[graph.table == -np.inf]] = False
         return (plain & finite[graph.table_of])[self.factor]
 
-    def _shared(self, triple: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _mark_shared(self, triple: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Those tables of three that enough factors around the same variable share."""
         edges = np.flatnonzero(triple)
         number = self.graph.table_of[self.factor[edges]].astype(np.int64)

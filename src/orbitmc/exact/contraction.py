@@ -306,19 +306,19 @@ class Passes:
         for slab, sums in bucket.sums(terms):
             sums += ratio[slab * bucket.places : (slab + 1) * bucket.places]
             np.exp(sums, out=sums)
-            self.look(bucket, slab, sums)
+            self.observe(bucket, slab, sums)
             marginal += sums.sum(axis=1)
             for (_, _, view), beliefs, _ in messages:
                 collect(sums, beliefs, view.step, view.high[slab], view.low)
         for term, beliefs, children in messages:
-            self._tell(term, beliefs, children)
+            self._send_down(term, beliefs, children)
         marginal /= marginal.sum()
         return marginal
 
-    def look(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
+    def observe(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
         """Called with the beliefs of every slab, for those who want more than marginals."""
 
-    def _tell(self, term: Term, beliefs: Floats, children: Sequence[int]) -> None:
+    def _send_down(self, term: Term, beliefs: Floats, children: Sequence[int]) -> None:
         """Leave every child the probabilities of what it shares; large ones go as they are."""
         shared, sizes = self.tree.shared, self.tree.sizes
         if len(children) == 1 and shared[children[0]] == term.scope:

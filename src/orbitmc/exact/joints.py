@@ -122,7 +122,7 @@ class _JointPasses(Passes):
             if scope:
                 self.homes.setdefault(self.tree.home_of(scope), []).append(scope)
 
-    def look(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
+    def observe(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
         for scope in self.homes.get(bucket.variable, ()):
             if scope not in self.views:
                 self.views[scope] = bucket.view(scope, self.tree.sizes)

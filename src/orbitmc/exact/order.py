@@ -170,7 +170,7 @@ def _search_order(
         cost = _cost([set(near) for near in neighbours], log_sizes.tolist(), hint.variables)
         if cost <= min(ABOUT * hint.cost, first.cost):
             return Order(hint.variables, cost)
-    shaved = _shave(neighbours, log_sizes)
+    shaved = _eliminate_simplicial(neighbours, log_sizes)
     core = np.setdiff1d(np.arange(len(sizes)), shaved)
     if not 0 < len(core) <= MOST_CORE:
         return first
@@ -271,7 +271,7 @@ def _log_fill(neighbours: Neighbours, log_sizes: Sequence[float], variable: int)
     return missing + TIE * _log_table(neighbours, log_sizes, variable)
 
 
-def _shave(neighbours: Neighbours, log_sizes: Floats) -> list[int]:
+def _eliminate_simplicial(neighbours: Neighbours, log_sizes: Floats) -> list[int]:
     """Eliminate variables whose neighbours are joined already: always right to do first.
 
     With two neighbours the same holds as soon as the variable is no smaller than one of them.

@@ -65,7 +65,7 @@ def of_rows(interactions: InteractionGraph, *rest: object) -> int:
 
 
 @tier(of_rows)
-def order_stretch(
+def reorder_stretch(
     interactions: InteractionGraph,
     order: Numbers,
     first: int,
@@ -329,13 +329,13 @@ class _OrderSearch:
         self.start, self.clock = working_time(), clock
         self.attempt(FILL, 0.0, self.together)
         if self.cost < np.inf:
-            self._lay_out()
+            self._shuffle_branches()
 
     def is_over(self) -> bool:
         """Whether there is no time for another order, or none is worth it."""
         left = self.seconds - (working_time() - self.start)
-        if left > 0 and not is_compiled(order_stretch) and self.cost > WORTH_COMPILING:
-            compile_next(order_stretch)
+        if left > 0 and not is_compiled(reorder_stretch) and self.cost > WORTH_COMPILING:
+            compile_next(reorder_stretch)
             self.longest = 0.0
             return False
         if left < self.longest:
@@ -345,15 +345,15 @@ class _OrderSearch:
 
     def attempt(self, rule: int, slack: float, stages: Numbers) -> None:
         """Make one greedy order of everything."""
-        self._redo(0, len(self.order), rule, slack, stages)
+        self._reorder(0, len(self.order), rule, slack, stages)
 
     def patch(self) -> None:
         """Do some stretches of the best order again, each with a rule and a slack by chance."""
-        self._lay_out()
+        self._shuffle_branches()
         for _ in range(PATCHES_PER_LAYOUT):
             first, last = self._costly_stretch()
             rule, slack = int(self.rng.choice(RULES)), float(self.rng.choice(SLACKS))
-            self._redo(first, last, rule, slack, self.together)
+            self._reorder(first, last, rule, slack, self.together)
 
     def _costly_stretch(self) -> tuple[int, int]:
         """Choose a stretch of random length around a table, the larger the likelier."""
@@ -364,12 +364,12 @@ class _OrderSearch:
         first = int(self.rng.integers(earliest, latest + 1))
         return first, first + length
 
-    def _redo(self, first: int, last: int, rule: int, slack: float, stages: Numbers) -> None:
+    def _reorder(self, first: int, last: int, rule: int, slack: float, stages: Numbers) -> None:
         """Order a stretch anew; an equally good one is welcome, it leads elsewhere."""
         begun = working_time()
         outside = np.concatenate([self.entries[:first], self.entries[last:]])
         choice = GreedyChoice(rule, slack, stages, int(self.rng.integers(2**62)))
-        stretch, entries, cost = order_stretch(
+        stretch, entries, cost = reorder_stretch(
             self.interactions,
             self.order,
             first,
@@ -385,7 +385,7 @@ class _OrderSearch:
             self.entries[first:last] = entries
             self.cost = float(cost)
 
-    def _lay_out(self) -> None:
+    def _shuffle_branches(self) -> None:
         """Put the branches of the elimination one after the other, in an order by chance.
 
         Variables of different branches may change places at no cost; where they stand decides

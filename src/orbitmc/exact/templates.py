@@ -298,7 +298,7 @@ class Elimination:
         self.live = tuple(live)
 
     @property
-    def held_bytes(self) -> int:
+    def bytes_held(self) -> int:
         """What is kept for all rows."""
         pieces = (piece.table for step in self.template.steps for piece in step.pieces)
         tables = (*self.messages.values(), *self.conditionals.values(), *pieces)

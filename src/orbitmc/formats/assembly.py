@@ -255,7 +255,8 @@ def row_doubts(tables: Iterable[Rows]) -> tuple[str, ...]:
     for table in tables:
         wrong = wrong_rows(table.weights)
         sentences += [
-            _in_words(table, int(row)) for row in wrong[: max(0, MOST_ROWS_NAMED - len(sentences))]
+            _describe_row(table, int(row))
+            for row in wrong[: max(0, MOST_ROWS_NAMED - len(sentences))]
         ]
         count += len(wrong)
     if not count:
@@ -267,7 +268,7 @@ def row_doubts(tables: Iterable[Rows]) -> tuple[str, ...]:
     )
 
 
-def _in_words(table: Rows, row: int) -> str:
+def _describe_row(table: Rows, row: int) -> str:
     """A row by its variable, the values of its parents, and its sum."""
     *parents, child = table.names
     sizes = [len(domain) for domain in table.values[:-1]]

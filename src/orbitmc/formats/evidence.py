@@ -208,9 +208,9 @@ def _from_uai(words: "formats.uai.Words", domains: Domains) -> Evidence:
         )
     names, evidence = list(domains), dict[str, str]()
     for _ in range(count):
-        variable = _below(words, "a variable", len(names))
+        variable = _read_number_below(words, "a variable", len(names))
         values = domains[names[variable]]
-        value = values[_below(words, f"a value of variable {variable}", len(values))]
+        value = values[_read_number_below(words, f"a value of variable {variable}", len(values))]
         first = evidence.setdefault(names[variable], value)
         if first != value:
             known = values.index(first), values.index(value)
@@ -231,7 +231,7 @@ def _skip_sample_count(words: "formats.uai.Words") -> None:
         words.taken = 1
 
 
-def _below(words: "formats.uai.Words", what: str, bound: int) -> int:
+def _read_number_below(words: "formats.uai.Words", what: str, bound: int) -> int:
     number = words.integer(what)
     if number >= bound:
         raise words.error(words.taken - 1, f"expected {what} from 0 to {bound - 1}, found {number}")

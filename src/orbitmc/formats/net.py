@@ -78,7 +78,7 @@ class Pieces:
         return not self.next.kind
 
     def accept(self, mark: str) -> bool:
-        matches = self.sees(mark)
+        matches = self.next_is(mark)
         if matches:
             self.next = self._scan()
         return matches
@@ -116,7 +116,7 @@ class Pieces:
             words.append(self.word(what))
         return " ".join(words)
 
-    def sees(self, *marks: str) -> bool:
+    def next_is(self, *marks: str) -> bool:
         """Whether one of some marks comes next."""
         return self.next.kind == "mark" and self.next.text in marks
 
@@ -151,7 +151,7 @@ def _read_node(pieces: Pieces, network: bayes.BayesianNetwork, kind: str) -> Non
     if kind == "discrete" and pieces.word("node") != "node":
         raise pieces.unexpected("node after discrete")
     at = pieces.at
-    name = pieces.phrase(lambda: pieces.sees("{"), "the name of a node")
+    name = pieces.phrase(lambda: pieces.next_is("{"), "the name of a node")
     if name in network.domains:
         raise pieces.text.error(at, f"node {quote(name)} is declared twice")
     states: list[str] = []
@@ -182,7 +182,7 @@ def _read_potential(pieces: Pieces, network: bayes.BayesianNetwork, memory: int)
     child = _known_node(pieces, network)
     parents = []
     if pieces.accept("|"):
-        while not pieces.sees(")"):
+        while not pieces.next_is(")"):
             parents.append(_known_node(pieces, network))
     if not pieces.accept(")"):
         raise pieces.unexpected("'|' or ')': a potential has one child")

@@ -375,7 +375,7 @@ def _tables(graph: FactorGraph) -> Iterator[str]:
             raise InputError(
                 f"UAI holds tables, and clause {clause} would need one of 2^{bits:.0f} weights"
             )
-        yield _weights(graph.expanded(clause))
+        yield _weights(graph.full_table(clause))
 
 
 def _weights(log_weights: Floats) -> str:

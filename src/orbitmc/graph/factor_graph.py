@@ -88,7 +88,7 @@ class FactorGraph(NamedTuple):
             return entries
         return entries.reshape(self.cardinality[self.scope_of(factor)])
 
-    def expanded(self, factor: int) -> Floats:
+    def full_table(self, factor: int) -> Floats:
         """Log-potentials of any factor as a full table; exponential in the length of a clause."""
         entries = self.table_values(factor)
         if factor < self.first_clause:

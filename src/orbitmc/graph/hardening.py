@@ -44,7 +44,7 @@ def harden(model: Model) -> Hardening:
     if not len(large):
         return Hardening(model, model.doubts)
     domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
-    firm, gap = _firm(graph, large, domains)
+    firm, gap = _harden_tables(graph, large, domains)
     changed = replace(model, graph=firm)
     if np.isinf(gap).all():
         return Hardening(changed, model.doubts)
@@ -61,7 +61,7 @@ class _Piece(NamedTuple):
     gap: float
 
 
-def _firm(
+def _harden_tables(
     graph: FactorGraph, large: NDArray[np.int64], domains: Domains
 ) -> tuple[FactorGraph, Floats]:
     """Give large factors new tables; and how far below the maximum each one was cut."""
@@ -69,7 +69,7 @@ def _firm(
     gap = np.full(graph.factors, np.inf)
     pieces: list[Floats] = []
     constant = [graph.constant]
-    for factors, possible in _alike(graph, large, domains):
+    for factors, possible in _group_factors(graph, large, domains):
         piece = _harden_table(graph.table_values(int(factors[0])).reshape(-1), possible)
         table_of[factors] = len(graph.table_start) - 1 + len(pieces)
         gap[factors] = piece.gap
@@ -98,7 +98,7 @@ def _with_tables(
     )
 
 
-def _alike(
+def _group_factors(
     graph: FactorGraph, large: NDArray[np.int64], domains: Domains
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
     """Factors that share a table and its possible entries, and which entries those are."""

@@ -100,7 +100,7 @@ def _add_energy(bqm: Any, model: Model, factor: int, beta: float) -> None:
         raise InputError(
             f"dimod has pairs of variables only, and a factor reads {', '.join(names)}"
         )
-    table = -model.graph.expanded(factor) / beta
+    table = -model.graph.full_table(factor) / beta
     if not np.isfinite(table).all():
         scope = ", ".join(names)
         raise InputError(f"dimod has finite energies only, and a factor over {scope} has a zero")

@@ -180,7 +180,7 @@ def _slice_table(
     outside: NDArray[np.int64],
 ) -> Floats:
     """A factor's log-potentials given one candidate, with an axis for each outside variable."""
-    table = graph.expanded(factor)
+    table = graph.full_table(factor)
     scope = graph.scope_of(factor).astype(np.int64)
     inside = np.isin(scope, group)
     chosen = group[candidate - 1] if candidate else -1

@@ -86,16 +86,16 @@ def _propose(
         variable = np.int64(swaps.mention[edge])
         image, both = swap_image(swaps, variable, constant, partner)
         if image != NO_OWNER and image != variable:
-            _offer(memory, values, moved, variable, image)
+            _set_proposal(memory, values, moved, variable, image)
             moved += 1
             if not both:
-                _offer(memory, values, moved, image, variable)
+                _set_proposal(memory, values, moved, image, variable)
                 moved += 1
     return moved
 
 
 @shared
-def _offer(
+def _set_proposal(
     memory: ProposalMemory, values: Bytes, slot: Index, source: Index, target: Index
 ) -> None:
     memory.target[slot] = target

@@ -70,11 +70,11 @@ def marginal_table(answer: Marginals, most: int) -> tuple[str, int]:
 
 def by_concern(columns: Columns) -> NDArray[np.int64]:
     """Places of variables: first those not to be believed, last those that were known."""
-    rank = np.array([_concern(word) for word in VERDICTS])
+    rank = np.array([_verdict_rank(word) for word in VERDICTS])
     return np.argsort(rank[columns.verdict], kind="stable")
 
 
-def _concern(verdict: str) -> int:
+def _verdict_rank(verdict: str) -> int:
     return 0 if verdict not in BELIEVED else 2 if verdict in LAST else 1
 
 
@@ -279,7 +279,9 @@ def symmetries_of_graph(report: SymmetryReport) -> str:
     names = [str(place) for place in range(report.group.degree)]
     texts = [cycle_text(element, names) for element in report.group.generators()]
     orbits = [", ".join(names[p] for p in orbit) for orbit in report.orbits]
-    return head(report.order, len(texts), report.complete, report.how) + lists(texts, orbits)
+    return group_summary(report.order, len(texts), report.complete, report.how) + generator_lists(
+        texts, orbits
+    )
 
 
 def symmetries_of_model(overview: SymmetryOverview) -> str:
@@ -288,16 +290,18 @@ def symmetries_of_model(overview: SymmetryOverview) -> str:
     orbit_texts = [", ".join(overview.model.names[point] for point in orbit) for orbit in every]
     colour = {p: 1 + place for place, orbit in enumerate(every) for p in orbit}
     drawing = draw_graph(overview.model, colour)
-    words = head(overview.order, len(overview.cycle_texts), overview.complete, overview.how)
+    words = group_summary(
+        overview.order, len(overview.cycle_texts), overview.complete, overview.how
+    )
     return (
         words
         + drawing
-        + lists(overview.cycle_texts, orbit_texts)
+        + generator_lists(overview.cycle_texts, orbit_texts)
         + _approximations(overview.approximations)
     )
 
 
-def head(order: int | None, generators: int, complete: bool, how: str) -> str:
+def group_summary(order: int | None, generators: int, complete: bool, how: str) -> str:
     """The size of a group in a sentence."""
     size = format_order(order)
     rest = "" if complete else "; there may be more"
@@ -307,7 +311,7 @@ def head(order: int | None, generators: int, complete: bool, how: str) -> str:
     )
 
 
-def lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
+def generator_lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
     """The first generators and orbits."""
     return _list("generator", generators) + _list("orbit", orbits)
 

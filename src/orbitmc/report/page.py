@@ -33,7 +33,13 @@ from orbitmc.report.html import (
     table,
     tone,
 )
-from orbitmc.report.notebook import by_concern, head, lists, marginal_table, model_summary
+from orbitmc.report.notebook import (
+    by_concern,
+    generator_lists,
+    group_summary,
+    marginal_table,
+    model_summary,
+)
 from orbitmc.report.sentences import describe_method, verdict, worst
 from orbitmc.report.svg import Line, draw_graph, histogram, line_chart, scatter
 from orbitmc.report.terminal import csv_pieces
@@ -305,8 +311,8 @@ def symmetries(answer: Marginals, checked: Checks) -> str:
         )
     orbit_texts = [", ".join(model.names[p] for p in orbit) for orbit in report.orbits]
     colour = {int(p): 1 + place for place, orbit in enumerate(report.orbits) for p in orbit}
-    words = head(report.order, len(texts), report.complete, report.how)
-    return words + draw_graph(model, colour) + lists(texts, orbit_texts)
+    words = group_summary(report.order, len(texts), report.complete, report.how)
+    return words + draw_graph(model, colour) + generator_lists(texts, orbit_texts)
 
 
 # How to get an answer again, and a paragraph about it for a paper.
@@ -329,7 +335,7 @@ def reproduce(answer: Marginals) -> str:
     return (
         command
         + code(_python(answer))
-        + paragraph(_sameness(answer))
+        + paragraph(_reproducibility(answer))
         + paragraph(
             f"orbitmc {__version__}, Python {platform.python_version()}, {versions}, "
             f"{safe(platform.machine())}, {safe(platform.system())}.",
@@ -367,7 +373,7 @@ def _plain(evidence: Any) -> dict[str, Any]:
     return dict(evidence.items())
 
 
-def _sameness(answer: Marginals) -> str:
+def _reproducibility(answer: Marginals) -> str:
     about = answer.about
     if about.method == "exact":
         return "An exact answer is the same every time."
@@ -384,7 +390,7 @@ def _sameness(answer: Marginals) -> str:
     )
 
 
-def for_a_paper(answer: Marginals) -> str:
+def methods_paragraph(answer: Marginals) -> str:
     """A paragraph that says what was done, with the numbers that readers ask for."""
     about = answer.about
     variables = f"{len(answer):,} variables"
@@ -498,7 +504,7 @@ def page(answer: Marginals, rows: str) -> tuple[str, int]:
         "Symmetries": symmetries(answer, checked),
         "Exact values": _beside_exact(answer, checked),
         "Reproduce": reproduce(answer),
-        "For a paper": code(for_a_paper(answer)),
+        "For a paper": code(methods_paragraph(answer)),
     }
     bodies = {title: body for title, body in sections.items() if body}
     return "".join(_pieces(answer, bodies)), left_out
@@ -510,7 +516,7 @@ def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>orbitmc: {len(answer):,} marginals</title><style>{PAGE}</style></head>"
         '<body class="om"><main>'
-        f"<h1>Marginals of {_things(answer)}</h1>{_verdict(answer)}<nav>"
+        f"<h1>Marginals of {_count_asked(answer)}</h1>{_verdict(answer)}<nav>"
     )
     for title in sections:
         yield f'<a href="#{_anchor(title)}">{title}</a>'
@@ -521,7 +527,7 @@ def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
     yield f"<script>{SCRIPT}</script></body></html>\n"
 
 
-def _things(answer: Marginals) -> str:
+def _count_asked(answer: Marginals) -> str:
     """How many variables, or atoms of a program, were asked about."""
     is_program = answer.asked is not None and answer.asked.in_atoms is not None
     return format_count(len(answer), "atom" if is_program else "variable")
@@ -565,7 +571,7 @@ def _question(answer: Marginals) -> str:
     about = "all variables" if whole else f"{len(answer):,} of {len(model.order):,} variables"
     if provenance.in_atoms is not None:
         observations.append("databases of the program")
-        about = _things(answer)
+        about = _count_asked(answer)
     return (
         f"<dl><dt>model</dt><dd>{model_summary(model)}</dd>"
         f"<dt>evidence</dt><dd>{', '.join(observations) or 'none'}</dd>"

@@ -170,7 +170,7 @@ def plot_draws(draws_of: Draws, names: Sequence[str] | None) -> Any:
     chosen = _choose_columns(draws_of, names)
     picture, (left, right) = figure(2, width=8.6, height=3.3)
     for colour, place in zip(COLOURS * 9, chosen, strict=False):
-        value, indicator = _usual(draws_of, place)
+        value, indicator = _mode_indicator(draws_of, place)
         label = f"{draws_of.names[place]} = {value}"
         lags = autocorrelation(indicator)
         left.plot(lags, color=colour, label=label)
@@ -199,7 +199,7 @@ def _choose_columns(draws: Draws, names: Sequence[str] | None) -> list[int]:
     return [draws.names.index(name) for name in names]
 
 
-def _usual(draws: Draws, place: int) -> tuple[str, Floats]:
+def _mode_indicator(draws: Draws, place: int) -> tuple[str, Floats]:
     """The most frequent value of a variable, and where `[chain, draw]` it was drawn."""
     values = draws.values[:, :, place]
     usual = int(np.bincount(values.reshape(-1).astype(np.int64)).argmax())

@@ -172,7 +172,7 @@ def _longest(words: Iterable[str]) -> int:
 # Answers to questions beside marginals, as JSON, CSV and tables.
 
 
-def head(about: About, *, converged: bool) -> dict[str, Any]:
+def json_header(about: About, *, converged: bool) -> dict[str, Any]:
     """How an answer was found, in terms that JSON has."""
     return {
         "method": about.method,
@@ -204,7 +204,7 @@ def joint_json(joint: Joint) -> str:
     """Numbers as nested lists, an axis for each name."""
     numbers = {column: getattr(joint, column).tolist() for column in (*JOINT_COLUMNS, "rare")}
     fields = {
-        **head(joint.about, converged=joint.converged),
+        **json_header(joint.about, converged=joint.converged),
         "names": list(joint.names),
         "values": [list(words) for words in joint.values],
         **numbers,
@@ -239,7 +239,9 @@ def _line(joint: Joint, row: tuple[Any, ...], sure: bool) -> list[str]:
 def estimates_json(estimates: Estimates) -> str:
     """An object by name."""
     numbers = {name: estimate.record() for name, estimate in estimates.items()}
-    return dump_json({**head(estimates.about, converged=estimates.converged), "estimates": numbers})
+    return dump_json(
+        {**json_header(estimates.about, converged=estimates.converged), "estimates": numbers}
+    )
 
 
 def estimates_csv(estimates: Estimates) -> str:

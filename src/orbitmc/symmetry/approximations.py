@@ -36,12 +36,12 @@ class Energy:
 
 def energy_of(graph: FactorGraph) -> Energy:
     """Split a graph into terms; those that come to nothing are left out."""
-    terms = map(_each, terms_of(graph, most_split=MOST_SPLIT_APPROXIMATE))
+    terms = map(_with_own_tables, terms_of(graph, most_split=MOST_SPLIT_APPROXIMATE))
     soft, hard = _long_clauses(graph)
     return Energy(tuple(term for term in terms if len(term.scopes)), tuple(soft), hard)
 
 
-def _each(terms: Terms) -> Terms:
+def _with_own_tables(terms: Terms) -> Terms:
     """Give every term that is something a table, turned so that equal ones agree."""
     tables = snap(terms.tables)
     sizes = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)

@@ -156,7 +156,7 @@ def _classify(graph: FactorGraph, classes: Numbers, last_with_table: Numbers) ->
     for clause in range(graph.first_clause, len(graph.table_of)):
         for edge in range(graph.scope_start[clause], graph.scope_start[clause + 1]):
             classes[edge] = (
-                graph.satisfying[edge] if matters(graph, clause, edge) else IGNORED_CLASS
+                graph.satisfying[edge] if depends_on(graph, clause, edge) else IGNORED_CLASS
             )
 
 
@@ -185,7 +185,7 @@ def _classify_table(graph: FactorGraph, classes: Numbers, factor: int) -> None:
     """Number the classes after the first place of each."""
     first, last = np.int64(graph.scope_start[factor]), np.int64(graph.scope_start[factor + 1])
     for edge in range(first, last):
-        classes[edge] = edge - first if matters(graph, factor, edge) else IGNORED_CLASS
+        classes[edge] = edge - first if depends_on(graph, factor, edge) else IGNORED_CLASS
         if classes[edge] == IGNORED_CLASS:
             continue
         for earlier in range(first, edge):
@@ -195,7 +195,7 @@ def _classify_table(graph: FactorGraph, classes: Numbers, factor: int) -> None:
 
 
 @shared
-def matters(graph: FactorGraph, factor: int, edge: int) -> bool:
+def depends_on(graph: FactorGraph, factor: int, edge: int) -> bool:
     """Whether a factor depends on the variable at `edge`."""
     start, last = table_bounds(graph, factor)
     if factor >= graph.first_clause:

@@ -215,7 +215,7 @@ def _sort_by(order: Numbers, key: Words, count: int) -> None:
 
 
 @tier(of_first)
-def _look_around(
+def _refresh_keys(
     graph: ColoredGraph,
     left: Partition,
     right: Partition,
@@ -269,10 +269,10 @@ def match_differences(
     ties, looks = True, 0
     while ties and looks < MOST_LOOKS:
         looks += 1
-        ties = _look_around(
+        ties = _refresh_keys(
             graph, left, right, right, guess, count, guess.left_key, guess.left_order
         )
-        _look_around(graph, right, left, right, guess, count, guess.right_key, guess.right_order)
+        _refresh_keys(graph, right, left, right, guess, count, guess.right_key, guess.right_order)
     return _match(guess, count)
 
 
@@ -289,7 +289,7 @@ def _match(guess: Guess, count: int) -> int:
     return count
 
 
-def guess(points: int) -> Guess:
+def empty_guess(points: int) -> Guess:
     left_key, right_key, fresh = np.zeros((3, points), dtype=np.uint64)
     moved, left_order, right_order = np.zeros((3, points), dtype=np.int64)
     return Guess(

@@ -47,7 +47,7 @@ def neighboring_swaps(classes: Numbers) -> tuple[Numbers, Numbers]:
 
 
 @shared
-def _without(fingerprint: np.uint64, vertex: int, label: int) -> np.uint64:
+def _fingerprint_with_self(fingerprint: np.uint64, vertex: int, label: int) -> np.uint64:
     """What a factor looks like when one of its arguments is called SELF."""
     return np.uint64(hash_integer(fingerprint - arc_print(vertex, label) + arc_print(SELF, label)))
 
@@ -62,7 +62,7 @@ def _fill_outlooks(graph: ColoredGraph, fingerprint: Words, outlook: Words) -> N
             if neighbor < graph.points:
                 total += arc_print(neighbor, graph.label[arc])
             else:
-                total += _without(fingerprint[neighbor], point, graph.label[arc])
+                total += _fingerprint_with_self(fingerprint[neighbor], point, graph.label[arc])
         outlook[point] = total
 
 
@@ -137,8 +137,8 @@ def _fill_pairs(graph: ColoredGraph, fingerprint: Words, ends: Numbers, filled: 
                 u, v, p, q = graph.neighbor[a], graph.neighbor[b], graph.label[a], graph.label[b]
                 ends[0, count], ends[1, count] = u, v
                 whole = fingerprint[factor]
-                filled[0, count] = _without(whole, u, p)
-                filled[1, count] = _without(whole, v, q)
+                filled[0, count] = _fingerprint_with_self(whole, u, p)
+                filled[1, count] = _fingerprint_with_self(whole, v, q)
                 rest = whole - arc_print(u, p) - arc_print(v, q)
                 now = hash_integer(rest + arc_print(SELF, p) + arc_print(OTHER, q))
                 then = hash_integer(rest + arc_print(SELF, q) + arc_print(OTHER, p))

@@ -25,7 +25,7 @@ def chances_of(graph, state, variable):
     for factor in range(graph.factors):
         scope = graph.scope_of(factor).tolist()
         if variable in scope:
-            table = graph.expanded(factor)
+            table = graph.full_table(factor)
             place = tuple(slice(None) if v == variable else state[v] for v in scope)
             around = around + table[place]
     if np.isneginf(around).all():

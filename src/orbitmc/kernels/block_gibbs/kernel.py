@@ -77,7 +77,7 @@ class BlockGibbs(NamedTuple):
 
 
 @implementation(steps, BlockGibbs)
-def low_width_steps(
+def block_gibbs_steps(
     prepared: PreparedGraph,
     kernel: BlockGibbs,
     memory: BlockMemory,

@@ -44,14 +44,14 @@ def _walk(
 ) -> Index:
     for _ in range(way.sweeps):
         for place in range(size):
-            _renew(graph, ranks, memory, np.int64(memory.member[place]), rng)
+            _redraw(graph, ranks, memory, np.int64(memory.member[place]), rng)
         for place in range(size):
-            _renew(graph, ranks, memory, np.int64(memory.member[size - 1 - place]), rng)
+            _redraw(graph, ranks, memory, np.int64(memory.member[size - 1 - place]), rng)
     return WALKED
 
 
 @shared
-def _renew(
+def _redraw(
     graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, rng: Any
 ) -> None:
     """Draw a member: a coin decides between two values, others are proposed; the slice allows."""
@@ -63,14 +63,14 @@ def _renew(
     else:
         value = np.uint8(another_value(graph, ranks, memory, variable, rng))
     memory.state[variable] = value
-    if _stays(graph, ranks, memory, variable, before):
-        _count_again(memory, variable, before, value)
+    if _still_satisfied(graph, ranks, memory, variable, before):
+        _update_counts(memory, variable, before, value)
     else:
         memory.state[variable] = before
 
 
 @shared
-def _stays(
+def _still_satisfied(
     graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, before: Index
 ) -> bool:
     """Whether the constraints around a member hold now that it has another value than before.
@@ -91,7 +91,7 @@ def _stays(
 
 
 @shared
-def _count_again(memory: SliceMemory, variable: Index, before: Index, value: Index) -> None:
+def _update_counts(memory: SliceMemory, variable: Index, before: Index, value: Index) -> None:
     """Correct the counts of literals that hold around a member that has changed."""
     for edge in range(memory.near_start[variable], memory.near_start[variable + 1]):
         number, wanted = np.int64(memory.near[edge]), memory.near_wanted[edge]

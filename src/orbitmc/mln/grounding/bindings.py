@@ -87,11 +87,11 @@ class Bindings:
         self.rows = 1
         self.small: Mapping[str, Ints] | None = None
         if query:
-            self._look()
+            self._fetch_or_count()
         self.copies = math.prod(sizes[name] for name in self.free)
         self.count = self.rows * self.copies
 
-    def _look(self) -> None:
+    def _fetch_or_count(self) -> None:
         """Fetch the join if it is small, else count its rows."""
         if self.joined:
             columns = self._fetch(f"{self.query} LIMIT {MOST_UNCOUNTED + 1}")

@@ -30,7 +30,7 @@ def contradicting_rules(ground: Ground) -> list[Rule]:
     return [ground.program.rules[number] for number in hard]
 
 
-def in_words(rules: list[Rule]) -> str:
+def describe_contradiction(rules: list[Rule]) -> str:
     """Say which formulas contradict each other, and where they stand."""
     named = [f"{rule.place}: {rule.text.strip()}" for rule in rules[:MOST_NAMED]]
     more = [f"and {len(rules) - MOST_NAMED} more"] if len(rules) > MOST_NAMED else []

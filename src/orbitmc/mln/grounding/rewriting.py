@@ -133,7 +133,7 @@ def negation_normal(formula: Formula, wanted: bool = True) -> Formula:
         case And(parts) | Or(parts):
             pushed = tuple(negation_normal(part, wanted) for part in parts)
             conjunction = isinstance(formula, And) == wanted
-            return _flat(And if conjunction else Or, pushed)
+            return _flatten(And if conjunction else Or, pushed)
         case Implies(left, right):
             return negation_normal(Or((Not(left), right)), wanted)
         case Iff(left, right):
@@ -154,7 +154,7 @@ def negation_normal(formula: Formula, wanted: bool = True) -> Formula:
     return formula if wanted else Not(formula)
 
 
-def _flat(kind: type[And] | type[Or], parts: tuple[Formula, ...]) -> Formula:
+def _flatten(kind: type[And] | type[Or], parts: tuple[Formula, ...]) -> Formula:
     flat: list[Formula] = []
     for part in parts:
         flat += part.parts if isinstance(part, kind) else (part,)
@@ -202,7 +202,7 @@ def meanings_differ(rule: Rule) -> bool:
     if rule.weight == np.inf:
         return False
     formula = negation_normal(rule.formula)
-    return _has(formula, Forall) or not _is_simple(formula)
+    return _contains(formula, Forall) or not _is_simple(formula)
 
 
 def types_to_expand(rule: Rule) -> set[str]:
@@ -234,8 +234,8 @@ def _is_simple(formula: Formula) -> bool:
     return True
 
 
-def _has(formula: Formula, kind: type) -> bool:
-    return isinstance(formula, kind) or any(_has(part, kind) for part in parts(formula))
+def _contains(formula: Formula, kind: type) -> bool:
+    return isinstance(formula, kind) or any(_contains(part, kind) for part in parts(formula))
 
 
 def _split_rule(rule: Rule, universe: Universe) -> Iterator[Rule]:

@@ -307,7 +307,7 @@ class _Parser:
             case "open":
                 self._open(word, start)
             case "not":
-                self._wait(NOT_POWER, "not", start)
+                self._push_pending(NOT_POWER, "not", start)
             case "quantifier":
                 self._quantify(start, word)
             case "count":
@@ -318,7 +318,7 @@ class _Parser:
             case "plus":
                 self.operands.append(self._variable("per_constant"))
             case "star":
-                self._wait(TIGHTEST, "starred", start)
+                self._push_pending(TIGHTEST, "starred", start)
                 name = self._variable("name")
                 return self._read_name(name.start, name.word)
             case _:
@@ -347,11 +347,11 @@ class _Parser:
         """Begin a quantifier: it reaches as far as it can, or in pracmln over a bracket."""
         named = self._variables()
         if self.dialect != "pracmln":
-            self._wait(QUANTIFIER_POWER, "quantified", start, word, named)
+            self._push_pending(QUANTIFIER_POWER, "quantified", start, word, named)
             return
         if word.upper() == "FORALL":
             self.remarks.append((start, "FORALL is Alchemy's; see dialect alchemy"))
-        self._wait(TIGHTEST, "quantified", start, word, named)
+        self._push_pending(TIGHTEST, "quantified", start, word, named)
         bracket = BRACKET.match(self.text, self.at)
         if not bracket:
             raise syntax_error(self.statement, self.at, "'('")
@@ -405,7 +405,7 @@ class _Parser:
         self.pending.append(Pending(OPEN, kind, start, first, word, variables=named))
         self.brackets.append(self.pending[-1])
 
-    def _wait(
+    def _push_pending(
         self, power: int, kind: str, start: int, word: str = "", named: tuple[Tree, ...] = ()
     ) -> None:
         first = len(self.operands)

@@ -269,12 +269,12 @@ def count_atoms(
     free = set(free_variables(formula))
     for name in wanted.names:
         if name not in free:
-            conversion.terms.complain(0, f"{name} does not occur in what is counted")
+            conversion.terms.add_error(0, f"{name} does not occur in what is counted")
     is_observed = [_is_observed(part, predicates) for part in literals]
     observed = list(itertools.compress(literals, is_observed))
     hidden = [part for part, known in zip(literals, is_observed, strict=True) if not known]
     if not hidden:
-        conversion.terms.complain(0, "nothing is counted: all predicates are observed (*)")
+        conversion.terms.add_error(0, "nothing is counted: all predicates are observed (*)")
     names = set(wanted.names)
     inside = [part for part in observed if names & set(free_variables(part))]
     outside = [part for part in observed if not names & set(free_variables(part))]

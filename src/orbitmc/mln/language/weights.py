@@ -52,15 +52,19 @@ def _evaluate(node: ast.expr) -> float:
         case ast.BinOp(left=left, op=symbol, right=right) if type(symbol) in WEIGHT_OPERATORS:
             return float(WEIGHT_OPERATORS[type(symbol)](_evaluate(left), _evaluate(right)))
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as word)]):
-            return INFINITIES[word.strip().lower()] if word.strip().lower() in INFINITIES else _no()
+            return (
+                INFINITIES[word.strip().lower()]
+                if word.strip().lower() in INFINITIES
+                else _refuse()
+            )
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
             name in WEIGHT_FUNCTIONS
         ):
             return WEIGHT_FUNCTIONS[name](_evaluate(argument))
-    return _no()
+    return _refuse()
 
 
-def _no() -> float:
+def _refuse() -> float:
     raise InputError("not a number")
 
 
@@ -217,13 +221,13 @@ class ProbabilityConstraint(NamedTuple):
     text: str
 
 
-def looks_like_demand(statement: Statement) -> bool:
+def is_probability_constraint(statement: Statement) -> bool:
     """Whether a statement has the form of a probability constraint."""
     match = CONSTRAINT.fullmatch(statement.text)
     return match is not None and evaluate(match["number"]) is not None
 
 
-def demand(statement: Statement) -> ProbabilityConstraint:
+def probability_constraint(statement: Statement) -> ProbabilityConstraint:
     """Read a statement that looks like a demand."""
     match = CONSTRAINT.fullmatch(statement.text)
     assert match

@@ -42,12 +42,12 @@ def first_step(objective: CompositeLikelihood, weights: Floats | None = None) ->
 def _round(objective: CompositeLikelihood, step: Step, iterations: int) -> Step:
     prior = objective.prior
 
-    def downwards(learned: Floats) -> tuple[float, Floats]:
+    def negated(learned: Floats) -> tuple[float, Floats]:
         value, slope = objective.value_and_slope(prior.complete(learned))
         return -value, -slope[prior.learned]
 
     result = minimize(
-        downwards,
+        negated,
         step.weights[prior.learned],
         jac=True,
         method="L-BFGS-B",
@@ -212,17 +212,17 @@ def _arrays_to_keep(objective: ConditionalLikelihood, optimiser: Optimiser) -> A
 
 def _restore(objective: ConditionalLikelihood, optimiser: Optimiser, step: Step) -> Floats:
     """Bring optimiser and chains to where they were after a step; gives the weights there."""
-    optimiser_arrays = _below("optimiser/", step.kept)
+    optimiser_arrays = _with_prefix("optimiser/", step.kept)
     require_like(optimiser_arrays, optimiser.kept)
     optimiser.kept = optimiser_arrays
     for number, chains in enumerate(objective.chains):
-        chains.restore(_below(f"chains/{number}/", step.kept))
+        chains.restore(_with_prefix(f"chains/{number}/", step.kept))
     weights = {name: array for name, array in step.kept.items() if name == "weights"}
     require_like(weights, {"weights": objective.prior.mean})
     return weights["weights"]
 
 
-def _below(prefix: str, arrays: Arrays) -> Arrays:
+def _with_prefix(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
 
 

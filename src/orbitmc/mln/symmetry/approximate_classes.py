@@ -38,7 +38,7 @@ def classes_by_evidence(ground: Ground, clusters: int = 6) -> Classes:
     undecided = _undecided_counts(ground)
     classes = {}
     for kind, free in free_constants(ground).items():
-        traits = np.hstack([counts[kind], *_around(known, kind, counts), undecided[kind]])
+        traits = np.hstack([counts[kind], *_neighbour_means(known, kind, counts), undecided[kind]])
         classes[kind] = np.full(len(free), -1)
         classes[kind][free] = clusters_of_vectors(_standardise(traits[free]), clusters)
     return classes
@@ -126,7 +126,9 @@ def _counts(known: list[Relation], kind: str, size: int) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _around(known: list[Relation], kind: str, counts: dict[str, Floats]) -> Iterator[Floats]:
+def _neighbour_means(
+    known: list[Relation], kind: str, counts: dict[str, Floats]
+) -> Iterator[Floats]:
     """Averages over those to whom constants of a type are related."""
     for relation in known:
         if len(relation.kinds) != 2:
