@@ -40,13 +40,13 @@ def test_rows_of_all_chunks_share_one_false_alarm_rate(monkeypatch):
         sums = noise.sums.copy()
         sums[:, 5] += strength * np.arange(COLUMNS)
         means = sums / (lengths[:, None, None] * (LANES // COLUMNS))
-        few = persistence(means, lengths, 0.0, chunk).kept[5]
-        if few and not persistence(means, lengths, 0.0, rows).kept[5]:
+        few = persistence(means, lengths, 0.0, chunk).persists[5]
+        if few and not persistence(means, lengths, 0.0, rows).persists[5]:
             break
     else:
         pytest.fail("no strength tells the two rates apart")
     monkeypatch.setattr(row_summaries, "ROWS_AT_A_TIME", chunk)
-    assert not statistics([noise._replace(sums=sums)], RECORDED, LANES).kept.any()
+    assert not statistics([noise._replace(sums=sums)], RECORDED, LANES).persists.any()
 
 
 def test_rows_of_a_pool_are_averaged_and_share_all_numbers(monkeypatch):
@@ -76,7 +76,7 @@ def test_rounding_of_long_sums_is_no_drift():
     assert np.ptp(means) > row_summaries.LIMIT_ROUNDING
     found = row_summaries.row_summaries([RaoBlackwellTally(sums, None, None)], recorded, LANES)
     assert not found.drifts.any()
-    assert not found.kept.any()
+    assert not found.persists.any()
 
 
 def test_columns_that_are_far_apart_have_a_large_r_hat_and_nothing_overflows():

@@ -417,7 +417,7 @@ def sampled_marginals(
     ess = layout.expand(statistics.ess, float(statistics.lanes))
     r_hat = layout.expand(statistics.r_hat, 1.0)
     rare = is_rare(probability, layout.expand(statistics.states, np.inf))
-    unmixed = layout.expand(statistics.kept | statistics.drifts, False)
+    unmixed = layout.expand(statistics.persists | statistics.drifts, False)
     quality = Quality(r_hat, ess, rare, unmixed, statistics.recorded, statistics.independent)
     start = layout.start.astype(np.int64)
     columns = Columns(

@@ -44,13 +44,13 @@ LARGEST_SHARE = 0.5  # of the squared error may be kept: F at most 2
 class RowSummaries(NamedTuple):
     """Per row: mean and spread of all columns, R-hat, and whether columns forget.
 
-    `spread` is the standard error that columns show; `kept` and `drifts` as in `Persistence`.
+    `spread` is the standard error that columns show; `persists` and `drifts` as in `Persistence`.
     """
 
     probability: Floats
     spread: Floats
     r_hat: Floats
-    kept: NDArray[np.bool_]
+    persists: NDArray[np.bool_]
     drifts: NDArray[np.bool_]
 
 
@@ -158,7 +158,7 @@ def _r_hat(probability: Floats, halves: Floats, per_column: int) -> Floats:
 class Persistence(NamedTuple):
     """For each row: whether columns keep something, and whether all of them drift."""
 
-    kept: NDArray[np.bool_]
+    persists: NDArray[np.bool_]
     drifts: NDArray[np.bool_]
 
 
@@ -233,8 +233,8 @@ class Statistics:
 
     `spread` is the error that columns show, `standard_error` what may not have been seen included.
     `states` is how many independent states a row has been seen in, at most: what happens less often
-    may not have been seen at all. `kept` and `drifts` mark rows whose columns do not forget. Where
-    recorded states are `independent` draws, none of these is asked: all states count.
+    may not have been seen at all. `persists` and `drifts` mark rows whose columns do not forget.
+    Where recorded states are `independent` draws, none of these is asked: all states count.
     """
 
     probability: Floats
@@ -245,7 +245,7 @@ class Statistics:
     ess: Floats
     r_hat: Floats
     states: Floats
-    kept: NDArray[np.bool_]
+    persists: NDArray[np.bool_]
     drifts: NDArray[np.bool_]
     open_lanes: NDArray[np.int64]
     lanes: int
@@ -301,7 +301,7 @@ def statistics(
         ess=ess,
         r_hat=summaries.r_hat,
         states=states,
-        kept=summaries.kept,
+        persists=summaries.persists,
         drifts=summaries.drifts,
         open_lanes=sum((t.open.sum(axis=1, dtype=np.int64) for t in tallies), np.int64(0)),  # type: ignore[arg-type]
         lanes=chains,

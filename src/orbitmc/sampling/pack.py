@@ -83,7 +83,7 @@ def unmixed_variables(every: Sequence[EnergyTrace], recorded: int) -> NDArray[np
     full = recorded // capacity(recorded) if recorded else 0
     means = np.concatenate([_column_means(ends.log_weights[:full]) for ends in every], axis=2)
     found = persistence(means, np.ones(full), ROUNDING, means.shape[1])
-    return (found.kept | found.drifts)[every[0].group_of]
+    return (found.persists | found.drifts)[every[0].group_of]
 
 
 def _column_means(log_weights: Floats) -> Floats:

@@ -176,7 +176,7 @@ class Run:
         )  # fmt: skip
         if self.independent:
             return known
-        return replace(known, kept=known.kept | np.repeat(self._unmixed(), rows))
+        return replace(known, persists=known.persists | np.repeat(self._unmixed(), rows))
 
     def _sharper(self) -> Floats | None:
         """Estimates of columns with control variates, if the run uses them."""

@@ -74,16 +74,16 @@ LONGEST_STEP = 0.5  # how far one step may move a weight
 class Adam:
     """Steps of similar length for all weights, in the direction of recent slopes.
 
-    `kept` is all that later moves need to know of earlier ones; iterations count from 1.
+    `arrays` is all that later moves need to know of earlier ones; iterations count from 1.
     """
 
     def __init__(self, weights: int) -> None:
-        self.kept: Arrays = {"mean": np.zeros(weights), "square": np.zeros(weights)}
+        self.arrays: Arrays = {"mean": np.zeros(weights), "square": np.zeros(weights)}
 
     def move(self, iteration: int, slope: Floats, worlds: Sequence[States], prior: Prior) -> Floats:
-        mean = MEMORY * self.kept["mean"] + (1 - MEMORY) * slope
-        square = SQUARE_MEMORY * self.kept["square"] + (1 - SQUARE_MEMORY) * slope**2
-        self.kept = {"mean": mean, "square": square}
+        mean = MEMORY * self.arrays["mean"] + (1 - MEMORY) * slope
+        square = SQUARE_MEMORY * self.arrays["square"] + (1 - SQUARE_MEMORY) * slope**2
+        self.arrays = {"mean": mean, "square": square}
         mean = mean / (1 - MEMORY**iteration)
         square = square / (1 - SQUARE_MEMORY**iteration)
         rate = RATE / np.sqrt(1 + iteration / COOLING)
@@ -97,7 +97,7 @@ class DiagonalNewton:
     """
 
     def __init__(self) -> None:
-        self.kept: Arrays = {}
+        self.arrays: Arrays = {}
 
     def move(self, iteration: int, slope: Floats, worlds: Sequence[States], prior: Prior) -> Floats:
         precision = prior.deviation**-2
@@ -182,7 +182,7 @@ def climb(
 ) -> Iterator[Step]:
     """Take noisy steps; each keeps what another climb needs to go on from it."""
     step, weights, prior = start, start.weights, objective.prior
-    if start.kept:
+    if start.arrays:
         weights = _restore(objective, optimiser, start)
     while step.iteration < iterations:
         number = step.iteration + 1
@@ -198,26 +198,26 @@ def climb(
             objective.visible_value(average),
             float(np.abs(slope).max(initial=0.0)),
             finished=number == iterations,
-            kept={"weights": weights, **_arrays_to_keep(objective, optimiser)},
+            arrays={"weights": weights, **_arrays_to_keep(objective, optimiser)},
         )
         yield step
 
 
 def _arrays_to_keep(objective: ConditionalLikelihood, optimiser: Optimiser) -> Arrays:
-    arrays = {f"optimiser/{name}": array for name, array in optimiser.kept.items()}
+    arrays = {f"optimiser/{name}": array for name, array in optimiser.arrays.items()}
     for number, chains in enumerate(objective.chains):
-        arrays |= {f"chains/{number}/{name}": array for name, array in chains.kept.items()}
+        arrays |= {f"chains/{number}/{name}": array for name, array in chains.arrays.items()}
     return arrays
 
 
 def _restore(objective: ConditionalLikelihood, optimiser: Optimiser, step: Step) -> Floats:
     """Bring optimiser and chains to where they were after a step; gives the weights there."""
-    optimiser_arrays = _with_prefix("optimiser/", step.kept)
-    require_like(optimiser_arrays, optimiser.kept)
-    optimiser.kept = optimiser_arrays
+    optimiser_arrays = _with_prefix("optimiser/", step.arrays)
+    require_like(optimiser_arrays, optimiser.arrays)
+    optimiser.arrays = optimiser_arrays
     for number, chains in enumerate(objective.chains):
-        chains.restore(_with_prefix(f"chains/{number}/", step.kept))
-    weights = {name: array for name, array in step.kept.items() if name == "weights"}
+        chains.restore(_with_prefix(f"chains/{number}/", step.arrays))
+    weights = {name: array for name, array in step.arrays.items() if name == "weights"}
     require_like(weights, {"weights": objective.prior.mean})
     return weights["weights"]
 

@@ -64,7 +64,7 @@ def save(path: Path, step: Step, question: str) -> None:
     """Write a step, whole or not at all."""
     content = io.BytesIO()
     numbers = [step.iteration, step.objective, step.slope]
-    arrays: dict[str, Any] = {f"{ARRAY_PREFIX}{name}": array for name, array in step.kept.items()}
+    arrays: dict[str, Any] = {f"{ARRAY_PREFIX}{name}": array for name, array in step.arrays.items()}
     np.savez(
         content,
         question=np.frombuffer(question.encode(), dtype=np.uint8),
@@ -129,4 +129,4 @@ def _step(arrays: dict[str, NDArray[Any]]) -> Step:
         for name, array in arrays.items()
         if name.startswith(ARRAY_PREFIX)
     }
-    return Step(int(iteration), arrays["weights"], objective, slope, kept=own_arrays)
+    return Step(int(iteration), arrays["weights"], objective, slope, arrays=own_arrays)

@@ -36,7 +36,7 @@ class Chains:
     """A pack of chains on one world; it depends on the seed, the world's number and the weights.
 
     Small changes of the weights move the distribution little, so a few sweeps after each keep the
-    chains near it (persistent contrastive divergence). `kept` is all they need to go on. Chains
+    chains near it (persistent contrastive divergence). `arrays` is all they need to go on. Chains
     that are `given` the data change hidden variables only.
     """
 
@@ -52,7 +52,7 @@ class Chains:
         self.world, self.ground, self.counts = world, world.ground, TrueCounts(world.ground)
         self.seed, self.number, self.lanes, self.given = seed, number, lanes, given
         self.changing = indices(np.flatnonzero(world.hidden | (not given)))
-        self.kept: Arrays = {}
+        self.arrays: Arrays = {}
 
     def states(self, weights: Floats, *, sweeps: int) -> Bytes:
         """Go on for some sweeps under these weights; gives the states [variable, lane] reached."""
@@ -60,7 +60,7 @@ class Chains:
         kernel = PartialScan(self.changing) if self.given else SystematicScan()
         pack = self._pack(prepared, kernel)
         walk(prepared, kernel, pack, sweeps * len(self.changing))
-        self.kept = _arrays(pack)
+        self.arrays = _arrays(pack)
         return pack.values
 
     def sample(self, weights: Floats, *, sweeps: int) -> States:
@@ -76,11 +76,11 @@ class Chains:
         require_like(arrays, {"values": values, "common": rng.common, "streams": rng.streams})
         if (arrays["values"] >= cardinality[:, None]).any():
             raise InputError("the chains that were kept have values that no atom has")
-        self.kept = arrays
+        self.arrays = arrays
 
     def _pack(self, prepared: PreparedGraph, kernel: SystematicScan | PartialScan) -> Pack:
         """A pack for these weights, in the state in which the last one was left."""
-        if not self.kept:
+        if not self.arrays:
             pack = start_pack(
                 prepared, kernel, seed=self.seed, number=self.number, lanes=self.lanes
             )
@@ -89,7 +89,7 @@ class Chains:
             return pack
         pack = empty_pack(prepared, kernel, lanes=self.lanes)
         for name, array in _arrays(pack).items():
-            array[...] = self.kept[name]
+            array[...] = self.arrays[name]
         return pack
 
     def _show_data(self, graph: FactorGraph, pack: Pack) -> None:
