@@ -39,8 +39,8 @@ def test_rows_of_all_chunks_share_one_false_alarm_rate():
         sums = noise.sums.copy()
         sums[:, 5] += strength * np.arange(COLUMNS)
         means = sums / (lengths[:, None, None] * (LANES // COLUMNS))
-        few = persistence(means, lengths, 0.0, chunk).kept[5]
-        if few and not persistence(means, lengths, 0.0, rows).kept[5]:
+        few = persistence(means, lengths, 0.0, chunk).persists[5]
+        if few and not persistence(means, lengths, 0.0, rows).persists[5]:
             break
     else:
         pytest.fail("no strength tells the two rates apart")
@@ -71,10 +71,10 @@ def test_rounding_of_long_sums_is_no_drift():
     for part, length in enumerate(lengths):
         sums[part] = np.cumsum(np.full(length, 0.7))[-1]
     means = sums[:, 0, 0] / lengths
-    assert np.ptp(means) > row_summaries.ROUNDING
+    assert np.ptp(means) > row_summaries.LIMIT_ROUNDING
     found = row_summaries.row_summaries([RaoBlackwellTally(sums, None, None)], recorded, LANES)
     assert not found.drifts.any()
-    assert not found.kept.any()
+    assert not found.persists.any()
 
 
 def test_columns_that_are_far_apart_have_a_large_r_hat_and_nothing_overflows():

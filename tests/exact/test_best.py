@@ -151,7 +151,7 @@ def test_exact_steps_never_make_a_state_worse_and_keep_it_possible(seed, hopeles
     Where no order is good enough to begin with, some are held before an order is looked for.
     """
     monkeypatch.setattr(order, "MOST_LOG_ENTRIES", 2 if hopeless else 60)
-    order.KEPT.clear()
+    order.REMEMBERED_ORDERS.clear()
     graph = random_graph(seed, variables=6)
     expected = by_listing(graph)
     if not expected:
@@ -165,7 +165,7 @@ def test_exact_steps_never_make_a_state_worse_and_keep_it_possible(seed, hopeles
         weight = log_weight(graph, state)
         changes += list(before) != list(state)
     assert changes > 0 or weight == pytest.approx(expected[0][0])
-    order.KEPT.clear()
+    order.REMEMBERED_ORDERS.clear()
 
 
 @pytest.mark.parametrize("seed", range(25))

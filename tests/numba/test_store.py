@@ -165,9 +165,9 @@ def test_a_process_whose_sources_were_edited_since_it_began_keeps_and_finds_noth
     empty_folder, monkeypatch
 ):
     edited = Path(__file__).stat().st_mtime_ns
-    monkeypatch.setattr(sources, "BEGUN", time.time_ns())
+    monkeypatch.setattr(sources, "PROCESS_START", time.time_ns())
     assert file_for(some_function).parent == empty_folder
-    monkeypatch.setattr(sources, "BEGUN", edited - 1)
+    monkeypatch.setattr(sources, "PROCESS_START", edited - 1)
     assert file_for(some_function) is None
 
 

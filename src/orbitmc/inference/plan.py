@@ -17,13 +17,13 @@ from orbitmc import inference, tuning
 from orbitmc._numba.compile_log import spent_before, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
-from orbitmc._util.arrays import lengths, short_repr
+from orbitmc._util.arrays import MOST_VALUES, lengths, short_repr
 from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.plan import predict, require_fit
-from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
@@ -405,7 +405,7 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
 
-    return mcsat.mc_sat(model.graph, large=mcsat.WAYS[settings.slices or "walk"])
+    return mcsat.mc_sat(model.graph, large=mcsat.SLICE_SAMPLERS[settings.slices or "walk"])
 
 
 # Whether a run fits into the memory that it may take.

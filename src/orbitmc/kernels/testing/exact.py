@@ -398,9 +398,9 @@ EXACT = 1e-9  # 32-bit limits that a kernel holds are off by 2^-32; a mistake by
 SIZES = ((2, 2, 2), (2, 2, 2, 2), (3, 3), (2, 3, 2))
 
 
-LANES = 4  # that are run together
-ROUNDS = 2  # in which every state is run beside other ones
-STEPS = 4  # for each variable, in which a kernel may show that it reaches every state
+LANES_TOGETHER = 4  # that are run together
+LANE_ROUNDS = 2  # in which every state is run beside other ones
+STEPS_PER_VARIABLE = 4  # for each variable, in which a kernel may show that it reaches every state
 
 
 @dataclass(frozen=True)
@@ -507,21 +507,21 @@ def _check_lanes(prepared: PreparedGraph, kernel: Kernel, model: Model, matrix: 
 
     Every possible state is run beside others that are drawn, in another lane each time.
     """
-    graph, run = prepared.graph, one_step(prepared, kernel, LANES)
+    graph, run = prepared.graph, one_step(prepared, kernel, LANES_TOGETHER)
     every = np.array(states(graph), dtype=np.uint8)
     possible = np.flatnonzero(distribution(graph) > 0)
     rng = np.random.default_rng(1)
-    for number in range(ROUNDS):
+    for number in range(LANE_ROUNDS):
         for place in possible.tolist():
-            lane = (place + number) % LANES
-            beside = every[rng.choice(possible, LANES)].T.copy()
+            lane = (place + number) % LANES_TOGETHER
+            beside = every[rng.choice(possible, LANES_TOGETHER)].T.copy()
             beside[:, lane] = every[place]
             try:
                 ends = outcomes_beside(run, beside, lane, (number, place))
             except LaneByLane:
                 return 1
             _require_same(kernel, model, matrix[place], ends, place)
-    return LANES
+    return LANES_TOGETHER
 
 
 def _require_same(
@@ -544,7 +544,7 @@ def _describe_unreached(
 ) -> str:
     """Say which state a kernel does not reach from which other one, if there is any."""
     possible = np.flatnonzero(distribution(prepared.graph) > 0)
-    among, most = np.ix_(possible, possible), STEPS * prepared.graph.variables
+    among, most = np.ix_(possible, possible), STEPS_PER_VARIABLE * prepared.graph.variables
     if transitive_closure((matrix > 0)[among]).all():
         return ""
     moves = moves_within(prepared, kernel, most)[among]
