@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbitmc.exact import contraction as shrinking
+from orbitmc.inference import _log_z as shrinking
 
 
 @pytest.fixture(params=["kept", "planned"])
