@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import orbitmc
+from orbitmc._util import loading
 
 ROOT = Path(orbitmc.__file__).parent
 PACKAGES = [path.parent for path in sorted(ROOT.rglob("__init__.py")) if path.parent != ROOT]
@@ -46,6 +47,15 @@ def test_a_package_lists_names_that_it_has(package):
 
 GUESSES = ("isinstance", "hasattr", "getattr")
 KERNELS = ("kernel", "jump", "first", "second", "base")
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
+def test_no_name_of_a_package_is_a_module_in_it(package):
+    """Whoever imports that module would put it in the place of what the name means."""
+    stub = package / "__init__.pyi"
+    listed = loading.NAMED.findall(stub.read_text()) if stub.exists() else []
+    names = {name for module, name in listed if module != f"orbitmc.{package.name}"}
+    assert names.isdisjoint(path.stem for path in package.glob("*.py"))
 
 
 def guesses(text):

@@ -1,5 +1,6 @@
 """What is compiled beforehand need not be compiled later."""
 
+import importlib
 import os
 import subprocess
 import time
@@ -8,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from orbitmc import inference
 from orbitmc.cli import getting_started as warm
-from orbitmc.inference import precompile as usual
 from orbitmc.tuning.families import FAMILIES
 from tests.cli.commands import command, orbitmc, orbitmc_alone
 from tests.cli.warmed import asked_for
 
+usual = importlib.import_module("orbitmc.inference.precompile")
 SPRINKLER = Path(__file__).parents[2] / "examples" / "sprinkler.bif"
 
 
@@ -29,7 +31,7 @@ def test_what_is_compiled_is_said_and_counted(monkeypatch, capsys):
         time.sleep(0.3)  # so that somebody sees it
         return len(name), 1.5
 
-    monkeypatch.setattr(usual, "precompile", compile_slowly)
+    monkeypatch.setattr(inference, "compile_question", compile_slowly)
     with ThreadPoolExecutor(1) as pool:
         assert warm._compiled(pool, ["gibbs", "exact", "flip"]) == (14, 4.5)
     said = capsys.readouterr().err
@@ -41,7 +43,7 @@ def test_a_question_that_fails_is_not_passed_over(monkeypatch):
     def fail(name):
         raise ValueError(name)
 
-    monkeypatch.setattr(usual, "precompile", fail)
+    monkeypatch.setattr(inference, "compile_question", fail)
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="exact"):
         warm._compiled(pool, ["exact"])
 
@@ -49,6 +51,20 @@ def test_a_question_that_fails_is_not_passed_over(monkeypatch):
 def test_all_families_that_are_compiled_beforehand_exist():
     named = {family for moves in usual.MOVES.values() for family in moves["families"]}
     assert named <= set(FAMILIES)
+
+
+def test_every_question_has_settings_that_are_accepted(monkeypatch):
+    """Those that ask for marginals; what they compile takes a minute."""
+    asked = []
+
+    def check(model, settings):
+        settings.require_use()
+        asked.append(settings.method)
+
+    monkeypatch.setattr(usual, "marginals", check)
+    for name in ("gibbs", "lmh", "mcsat", "lifted", "low-width", *usual.MOVES):
+        usual.QUESTIONS[name]()
+    assert {"gibbs", "lmh", "mcsat", "lifted"} <= set(asked)
 
 
 @pytest.mark.slow
@@ -72,7 +88,6 @@ def needed_by_some():
     return asked_for("commands", "some")
 
 
-@pytest.mark.slow  # with an empty store, a search that runs out of time asks for more
 def test_some_commands_ask_for_nothing_that_warm_does_not(needed_by_some):
     """Every type of every function counts; whether it is in the store already does not matter."""
     assert missing(needed_by_some, asked_for("questions", "gibbs", "exact", "symmetry")) == {}

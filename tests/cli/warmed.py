@@ -143,7 +143,11 @@ def asked_for(what: str, *names: str, **environment: str) -> dict[str, object]:
 
 
 class Recorder:
-    """Hears of every function that is asked for."""
+    """Hears of every function that is asked for.
+
+    What a function calls is asked for only while that function is compiled. So it depends on what
+    is in the store already, and does not count: who asks for the function gets all of it.
+    """
 
     def __init__(self) -> None:
         self.asking, self.found = "", {}
@@ -152,7 +156,8 @@ class Recorder:
         def load(code, signature, context):
             function = code._function
             name = f"{function.__module__}.{function.__qualname__} {signature}"
-            self.found.setdefault(name, self.asking)
+            if not REMARKS.compiling:
+                self.found.setdefault(name, self.asking)
             return loading(code, signature, context)
 
         store.MachineCode.load_overload = load

@@ -1,9 +1,12 @@
 """Pruning removes no possible value, and searches find states or say that there are none."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError
+from orbitmc.graph import feasibility
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.feasibility import MOST_BACKTRACKS, _search_state, possible_states, walk_to_state
 from orbitmc.graph.log_weights import log_weight
@@ -139,3 +142,59 @@ def test_a_factor_of_no_variables_that_is_zero_leaves_no_state():
     builder.add_factor([], np.array(-np.inf))
     with pytest.raises(ContradictionError, match="hard constraints"):
         possible_values(builder.build())
+
+
+def pigeonholes(pigeons):
+    """So many pigeons in one hole less, no two in the same: nobody can say quickly why not."""
+    pairs = itertools.combinations(range(pigeons), 2)
+    builder = Builder([pigeons - 1] * pigeons)
+    table = builder.add_table(np.where(np.eye(pigeons - 1, dtype=bool), -np.inf, 0.0))
+    builder.add_factors(np.array(list(pairs)), table)
+    return builder.build()
+
+
+def test_a_search_that_loses_its_way_is_not_interpreted(monkeypatch):
+    """A thousand backtracks take seconds in the interpreter, however small the model is."""
+    limits, find = [], feasibility._find
+
+    def listen(*given):
+        limits.append(given[-2])
+        return find(*given)
+
+    monkeypatch.setattr(feasibility, "_find", listen)
+    easy = Builder([2, 2])
+    easy.add_clause([0, 1], [0, 1], np.inf)
+    feasibility.possible_states(easy.build(), 1, np.random.SeedSequence(0))
+    assert limits == [feasibility.FIRST_BACKTRACKS]
+    with pytest.raises(ContradictionError):
+        feasibility.possible_states(pigeonholes(7), 1, np.random.SeedSequence(0))
+    assert limits[1:3] == [feasibility.FIRST_BACKTRACKS, feasibility.FEW_BACKTRACKS]
+    hard = pigeonholes(7)
+    assert np.isinf(find._work(hard, limits[2], None))
+    assert find._work(hard, limits[1], None) < 1000
+
+
+def looked_at(monkeypatch, size):
+    """How many variables a search looks at until it knows what to decide next, in all."""
+    builder = Builder([3] * size)
+    table = builder.add_table(np.where(np.eye(3, dtype=bool), -np.inf, 0.0))
+    builder.add_factors(np.stack([np.arange(size - 1), np.arange(1, size)], axis=1), table)
+    graph, find, following, looks = builder.build(), feasibility._find, feasibility._next_place, []
+
+    def listen(order, domains, smallest_first, first):
+        place = following(order, domains, smallest_first, first)
+        looks.append((len(order) if place < 0 else place + 1) - first)
+        return place
+
+    with monkeypatch.context() as patched:
+        patched.setattr(feasibility, "_next_place", listen)
+        patched.setattr(feasibility, "_find", find.py_func)
+        state = feasibility.possible_states(graph, 1, np.random.SeedSequence(size))
+    assert log_weight(graph, state)[0] > -np.inf
+    return sum(looks)
+
+
+def test_a_search_that_undoes_nothing_looks_at_each_variable_about_once(monkeypatch):
+    small, large = looked_at(monkeypatch, 50), looked_at(monkeypatch, 200)
+    assert large < 3 * 200
+    assert large < 6 * small

@@ -1,6 +1,8 @@
 """Large models get as many chains as memory and time allow; what was asked for stays."""
 
 import importlib
+import itertools
+from types import SimpleNamespace
 from typing import Unpack
 
 import numpy as np
@@ -9,14 +11,17 @@ import pytest
 import orbitmc as om
 from orbitmc._numba import compile_log
 from orbitmc._numba.compile_log import asked_before, spent_before
-from orbitmc.conditionals.prepared import FEW_LIMITS
+from orbitmc.conditionals.prepared import FEW_LIMITS, prepare
 from orbitmc.errors import LimitError
 from orbitmc.graph.builder import Builder
-from orbitmc.inference._sweep import _share_of_time
+from orbitmc.inference._sweep import _is_affordable_at_all, _share_of_time
 from orbitmc.inference.plan import (
     ENOUGH,
     LARGE,
+    NO_TIME_FOR_SYMMETRIES,
     SHARE,
+    _fit_slices_to_seconds,
+    choose_kernel,
     fit_to_budget,
     plan_elimination,
     plan_for_kernel,
@@ -27,6 +32,7 @@ from orbitmc.inference.plan import (
 )
 from orbitmc.inference.rows import Kind, SampledRows
 from orbitmc.inference.settings import Options, Settings, accepts_settings
+from orbitmc.kernels._gibbs import RandomScan
 
 log_z_question = importlib.import_module("orbitmc.inference._log_z")
 SIDE = 230
@@ -231,7 +237,68 @@ def test_rows_share_what_is_left_of_the_time():
         assert rows._share(2).seconds == pytest.approx(6.0)  # a little is always left
 
 
+def test_all_temperatures_are_eliminated_only_if_there_is_time_for_it():
+    """Ten temperatures take at least eighty eliminations of a tenth of a second."""
+    plan = SimpleNamespace(seconds=0.1)
+    assert _is_affordable_at_all(10, plan, Settings(seconds=9.0))
+    assert not _is_affordable_at_all(10, plan, Settings(seconds=7.0))
+    with asked_before(5.0):
+        assert not _is_affordable_at_all(10, plan, Settings(seconds=9.0))
+    assert _is_affordable_at_all(10, plan, Settings(seconds=7.0, method="exact"))
+    assert _is_affordable_at_all(1000, plan, Settings())
+
+
+def dense(variables):
+    pairs = list(itertools.combinations(range(variables), 2))
+    return om.ising(np.zeros(variables), pairs, np.linspace(-0.5, 0.5, len(pairs)))
+
+
+def test_a_dense_model_is_not_read_into_tables_where_there_is_no_time_for_it(monkeypatch):
+    """It has few variables, but 31,125 factors."""
+    model, read = dense(250), []
+    for module in ("orbitmc.exact.problem", "orbitmc.inference.cache"):
+        monkeypatch.setattr(f"{module}.prepare", read.append)
+    with pytest.raises(LimitError):
+        om.log_z(model, seconds=1e-3)
+    with asked_before(10.0):
+        om.best(model, seconds=1.0)
+    with pytest.warns(UserWarning, match="1 rows were sampled"):
+        om.predict(model, [{model.names[0]: 1}], query=[model.names[1]], seconds=0.1)
+    assert read == []
+
+
 def test_temperatures_one_after_the_other_share_what_is_left_of_the_time():
     with asked_before(20.0):
         assert _share_of_time(Settings(seconds=60.0), 4).seconds == pytest.approx(10.0, abs=0.1)
         assert _share_of_time(Settings(samples=9), 4) == Settings(samples=9)
+
+
+def large_table():
+    builder = Builder([2] * 20)
+    builder.add_factor(range(20), np.zeros((2,) * 20))
+    return builder.build()
+
+
+def test_mcsat_has_fewer_chains_where_a_slice_takes_long_and_is_refused_where_none_fit():
+    """Two slices of a million entries take some 48 ms in each lane."""
+    graph = large_table()
+    asked = Settings(method="mcsat", seconds=100.0)
+    assert _fit_slices_to_seconds(graph, asked) == asked
+    fewer = _fit_slices_to_seconds(graph, Settings(method="mcsat", seconds=2.0))
+    assert (fewer.packs, fewer.lanes) == (2, 32)
+    with pytest.raises(LimitError, match="1,048,576 entries"):
+        _fit_slices_to_seconds(graph, Settings(method="mcsat", seconds=1.0))
+    for other in (Settings(method="gibbs", seconds=1.0), Settings(method="mcsat", samples=1)):
+        assert _fit_slices_to_seconds(graph, other) == other
+
+
+def test_symmetries_are_not_looked_for_in_tables_that_take_too_long():
+    names = [f"v{number}" for number in range(20)]
+    model = om.model(dict.fromkeys(names, "01"), [(names, np.ones((2,) * 20))])
+    prepared = prepare(model.graph)
+    hasty = choose_kernel(model, prepared, Settings(method="lifted", seconds=1.0))
+    assert hasty.about == NO_TIME_FOR_SYMMETRIES
+    assert isinstance(hasty.kernel, RandomScan)
+    small = om.ising_grid(3, 3, 0.3)
+    usual = choose_kernel(small, prepare(small.graph), Settings(method="lifted", seconds=1.0))
+    assert "order 8" in usual.about

@@ -10,7 +10,7 @@ from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.support import all_values, possible_values
-from orbitmc.graph.transforms import at_beta
+from orbitmc.graph.transforms import at_beta, side_by_side
 from orbitmc.kernels.block_gibbs import elimination
 from orbitmc.kernels.block_gibbs.elimination import eliminate, sum_values, to_probabilities
 from orbitmc.kernels.block_gibbs.growth import (
@@ -22,7 +22,7 @@ from orbitmc.kernels.block_gibbs.growth import (
     elimination_order,
     grow_blocks,
 )
-from orbitmc.kernels.block_gibbs.kernel import low_width
+from orbitmc.kernels.block_gibbs.kernel import low_width, low_width_of_copies
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import one_step, outcomes
 from orbitmc.sampling.pack import start_values
@@ -312,3 +312,25 @@ def test_variables_that_no_block_has_are_drawn_alone():
     for block in range(kernel.blocks):
         run = one_block(prepare_unrounded(graph), kernel, block)
         assert max(residuals(graph, run)) <= EXACT
+
+
+def test_copies_have_the_blocks_of_one_of_them():
+    """Blocks of one copy are those that are chosen for it alone, with its share of the work."""
+    graph = random_graph(4, variables=(10, 11), cardinalities=(2,), zeros=0.3)
+    copies = side_by_side([at_beta(graph, beta) for beta in (0.5, 0.8, 1.0)])
+    for work in (50.0, np.inf):
+        alone = low_width(graph, most_work=work).plans
+        found = low_width_of_copies(graph, copies, most_work=3 * work).plans
+        size = len(alone.variable)
+        assert found.total == 3 * alone.total
+        for k in range(3):
+            own = found.variable[k * size : (k + 1) * size].astype(int) - k * graph.variables
+            assert own.tolist() == alone.variable.tolist()
+
+
+def test_blocks_of_copies_keep_the_distribution():
+    graph = random_graph(7, variables=(3, 4), cardinalities=(2,), zeros=0.3)
+    copies = side_by_side([graph, at_beta(graph, 0.5)])
+    kernel = low_width_of_copies(graph, copies, most_work=np.inf)
+    run = one_step(prepare_unrounded(copies), kernel)
+    assert residuals(copies, run)[0] <= EXACT

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from orbitmc._numba import tiers
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.sampling import budget as pace
@@ -31,6 +32,8 @@ class Workplace:
 
     def __init__(self, monkeypatch, *, step, start=0.0, threads=2):
         self.now, self.step, self.start, self.threads = 0.0, step, start, threads
+        monkeypatch.setattr(tiers, "PATIENCE", -1.0)  # what is interpreted or compiled is
+        sample(prepare(GRAPH), SystematicScan(), Schedule(samples=1), lanes=32, packs=1)  # apart
         time = SimpleNamespace(perf_counter=lambda: self.now)
         monkeypatch.setattr(pace, "time", time)
         monkeypatch.setattr("orbitmc._numba.jit.time", time)
@@ -83,12 +86,13 @@ def test_all_packs_run_where_each_gets_enough_samples(monkeypatch, samples, pack
     assert packs == 2 or found.recorded >= ENOUGH_SAMPLES - 1
 
 
-def test_a_sample_longer_than_the_run_is_taken_once(monkeypatch):
+def test_a_run_that_has_no_time_for_a_sample_takes_one_after_fewer_steps(monkeypatch):
+    """A usual sample takes 40 s, a sweep 10 s and a step of all chains 1.25 s."""
     place = Workplace(monkeypatch, step=40.0 / SPACING)
     found = place.sample(1.0)
     assert (len(found.packs), found.recorded) == (2, 1)
-    assert found.warm_up_steps == SWEEP
-    assert place.now == pytest.approx(50.0)
+    assert (found.warm_up_steps, found.spacing) == (1, 1)
+    assert place.now == pytest.approx(2.5)
 
 
 def test_a_warm_up_is_cut_finer_than_samples(monkeypatch):

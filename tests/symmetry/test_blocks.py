@@ -10,7 +10,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.symmetry.blocks import blocks, budget_for, fields, moved
-from orbitmc.symmetry.exchangeability import links
+from orbitmc.symmetry.exchangeability import links, table_kinds
 from tests.oracle.brute_force import states
 from tests.oracle.moved_factors import members_of, moved_by_definition
 from tests.oracle.random_models import random_graph
@@ -264,3 +264,19 @@ def test_malformed_questions_are_refused(question, remark):
 def test_unknown_members_are_refused():
     with pytest.raises(InputError, match="variables are 0 to 3"):
         moved(ising_grid(2, 2, 0.3).graph, [0, 4])
+
+
+@pytest.mark.parametrize("variables", [3, 12])
+def test_tables_of_any_size_are_numbered_by_what_is_in_them(variables):
+    """Tables of many entries are not sorted: that takes minutes, or fails."""
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, *(2,) * variables))
+    one[(0,) * variables] = 0.0
+    again = one.copy()
+    again[(0,) * variables] = -0.0
+    builder = Builder([2] * variables)
+    for table in (one, other, again):
+        builder.add_factor(range(variables), table)
+    kinds = table_kinds(builder.build()).tolist()
+    assert kinds[0] == kinds[2]
+    assert kinds[1] != kinds[0]

@@ -106,6 +106,11 @@ class Remarks:
             if self._said:
                 self._after(PAUSE, self.say_over)
 
+    @property
+    def compiling(self) -> bool:
+        """Whether a function is being compiled now."""
+        return self._depth > 0
+
     def say_over(self) -> None:
         """Say what compiling took since the last remark of this kind."""
         with self._lock:

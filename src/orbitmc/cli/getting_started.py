@@ -174,7 +174,7 @@ def _compiled(pool: "ProcessPoolExecutor", names: list[str]) -> tuple[int, float
     from concurrent.futures import FIRST_COMPLETED, wait
 
     functions, seconds = 0, 0.0
-    waiting = {pool.submit(inference.precompile, name): name for name in names}
+    waiting = {pool.submit(inference.compile_question, name): name for name in names}
     display, shown = Display(), ""
     try:
         while waiting:

@@ -215,20 +215,23 @@ def symmetry(
 
 
 def _print_symmetry(found: "SymmetryOverview") -> None:
-    report = found.as_dict()
-    print(f"order        {_order(report['order'])}")
+    from orbitmc.groups.permutation_groups import digits
+
+    print(f"order        {_order(None if found.order is None else digits(found.order))}")
     rest = "" if found.complete else ", maybe not all"
     print(f"found        {found.how} in {found.seconds:.2g} s{rest}")
-    _print_some("generators", found.cycle_texts)
-    _print_some("orbits", [", ".join(orbit) for orbit in report["orbits"]])
-    for one in report["approximations"]:
+    generators = len(found.group.generators())
+    _print_some("generators", found.some_cycle_texts(MOST_LINES), generators)
+    orbits = found.orbit_names
+    _print_some("orbits", [", ".join(orbit) for orbit in orbits[:MOST_LINES]], len(orbits))
+    for one in (own.as_dict() for own in found.approximations):
         print(f"{one['name']:<24}{_worth(one)}")
         for cut in one["cuts"]:
             print(f"  up to {cut['max_moved']:>4} factors    {_worth(cut)}")
-    for one in report["relational"]:
+    for one in (own.as_dict() for own in found.relational):
         lines = [f"{own['type']}: {', '.join(own['constants'])}" for own in one["classes"]]
         print(f"{'constants by ' + one['name']:<24}{_worth_of_swaps(one)}")
-        _print_lines(lines)
+        _print_lines(lines, len(lines))
 
 
 def _order(order: str | None) -> str:
@@ -237,16 +240,17 @@ def _order(order: str | None) -> str:
     return order if len(order) <= 30 else f"{order[0]}.{order[1:4]}e{len(order) - 1}"
 
 
-def _print_some(title: str, lines: list[str]) -> None:
-    print(f"{title:<12} {len(lines)}")
-    _print_lines(lines)
+def _print_some(title: str, lines: list[str], total: int) -> None:
+    print(f"{title:<12} {total}")
+    _print_lines(lines, total)
 
 
-def _print_lines(lines: list[str]) -> None:
+def _print_lines(lines: list[str], total: int) -> None:
+    """Print the first of so many lines."""
     for line in lines[:MOST_LINES]:
         print(f"  {line}")
-    if len(lines) > MOST_LINES:
-        print(f"  … and {len(lines) - MOST_LINES} more")
+    if total > MOST_LINES:
+        print(f"  … and {total - MOST_LINES} more")
 
 
 def _worth(one: dict[str, Any]) -> str:

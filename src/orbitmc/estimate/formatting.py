@@ -17,6 +17,7 @@ SAMPLED_HEADINGS = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-h
 CERTAIN_HEADINGS = ("variable", "value", "P", "verdict")
 LEFT_ALIGNED = frozenset({"variable", "value", "verdict"})
 MOST_COMPACT_ROWS = 40
+VARIABLES_AT_A_TIME = 4096  # variables that are turned into words at a time
 LARGEST_R_HAT = 100.0  # that is written as a number
 BLANK_CELLS = ("", "", "", "")  # a value without error has no numbers in these columns
 
@@ -26,10 +27,10 @@ def headings(answer: Marginals) -> tuple[str, ...]:
     return CERTAIN_HEADINGS if answer.about.method == "exact" else SAMPLED_HEADINGS
 
 
-def rows(answer: Marginals) -> Iterator[tuple[str, ...]]:
+def rows(answer: Marginals, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator[tuple[str, ...]]:
     """One row of words per value of each variable."""
     short = headings(answer) == CERTAIN_HEADINGS
-    for piece in answer.columns.pieces():
+    for piece in answer.columns.pieces(rows_at_a_time):
         yield from _rows(piece, short)
 
 

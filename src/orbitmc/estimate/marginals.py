@@ -13,7 +13,7 @@ from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc._util.loading import HtmlRepr, extra, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.formatting import compact
+from orbitmc.estimate.formatting import VARIABLES_AT_A_TIME, compact
 from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
 from orbitmc.estimate.verdicts import (
     BELIEVED,
@@ -44,7 +44,6 @@ from orbitmc.graph.support import Domains
 MARGINAL_COLUMNS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
 OF_VALUES = (*MARGINAL_COLUMNS, "rare")
 MOST_SHOWN = 8  # values of a variable in a line
-VARIABLES_AT_A_TIME = 4096  # variables that are turned into words at a time
 NO_PART = -1
 
 Places = NDArray[np.int64]
@@ -178,10 +177,10 @@ class Columns:
             part=self.part[places],
         )
 
-    def pieces(self) -> Iterator["Columns"]:
+    def pieces(self, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator["Columns"]:
         """All variables, a few thousand at a time."""
-        for first in range(0, len(self.names), VARIABLES_AT_A_TIME):
-            last = min(first + VARIABLES_AT_A_TIME, len(self.names))
+        for first in range(0, len(self.names), rows_at_a_time):
+            last = min(first + rows_at_a_time, len(self.names))
             start = self.start[first : last + 1]
             rows = slice(start[0], start[-1])
             yield Columns(

@@ -60,6 +60,8 @@ def row_summaries(
     lanes: int,
     pools: Pools | None = None,
     looks: int = 1,
+    *,
+    rows_at_a_time: int = ROWS_AT_A_TIME,
 ) -> RowSummaries:
     """Summarise the tallies of packs that have each recorded as many samples in as many lanes.
 
@@ -71,7 +73,7 @@ def row_summaries(
     rows = sums[0].shape[1]
     if pools is not None:
         sums = [pool_rows(pack, pools) for pack in sums]
-    means = _means(sums, lengths, lanes * looks)
+    means = _means(sums, lengths, lanes * looks, rows_at_a_time)
     terms = float(lengths.max(initial=0.0)) * (lanes * looks // COLUMNS)
     rounding = max(LIMIT_ROUNDING, UNIT * terms)
     summaries = [_summarise_rows(piece, lengths, lanes, rows, rounding) for piece in means]
@@ -103,14 +105,14 @@ def part_lengths(recorded: int) -> Floats:
     return lengths[lengths > 0].astype(np.float64)
 
 
-def _means(sums: Sequence[Floats], lengths: Floats, lanes: int) -> Iterator[Floats]:
+def _means(sums: Sequence[Floats], lengths: Floats, lanes: int, rows: int) -> Iterator[Floats]:
     """Means of columns in parts of time, `[part, row, column]`, of some rows at a time.
 
     There is at least one such piece.
     """
     weights = lengths[:, None, None] * (lanes // COLUMNS)
-    for first in range(0, max(1, sums[0].shape[1]), ROWS_AT_A_TIME):
-        piece = np.concatenate([pack[:, first : first + ROWS_AT_A_TIME] for pack in sums], axis=2)
+    for first in range(0, max(1, sums[0].shape[1]), rows):
+        piece = np.concatenate([pack[:, first : first + rows] for pack in sums], axis=2)
         piece /= weights
         yield piece
 
@@ -266,6 +268,7 @@ def statistics(
     looks: int = 1,
     sharper: Floats | None = None,
     independent: bool = False,
+    rows_at_a_time: int = ROWS_AT_A_TIME,
 ) -> Statistics:
     """Combine the tallies of packs that have each recorded as many samples in as many lanes.
 
@@ -278,7 +281,7 @@ def statistics(
     an estimate with less noise shows no more states. Recorded states that are `independent` draws
     of the model are all counted, and nothing is asked about mixing.
     """
-    summaries = row_summaries(tallies, recorded, lanes, pools, looks)
+    summaries = row_summaries(tallies, recorded, lanes, pools, looks, rows_at_a_time=rows_at_a_time)
     chains, columns = lanes * len(tallies), COLUMNS * len(tallies)
     if independent:
         states = np.full(len(summaries.probability), float(chains * recorded))

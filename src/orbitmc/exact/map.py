@@ -278,8 +278,10 @@ class Start(NamedTuple):
 class Neighbourhoods:
     """Steps to better states, each of which holds another choice of variables."""
 
-    def __init__(self, problem: Problem, seed: int) -> None:
-        self.problem, self.share = problem, 0.0
+    def __init__(
+        self, problem: Problem, seed: int, *, most_cost: float = MOST_NEIGHBOURHOOD_COST
+    ) -> None:
+        self.problem, self.share, self.most_cost = problem, 0.0, most_cost
         self.rng = np.random.default_rng(seed)
         self.numbers = [
             {int(value): number for number, value in enumerate(possible)}
@@ -317,7 +319,7 @@ class Neighbourhoods:
         relief = np.zeros(len(sizes))
         relief[list(known)] = 1.0 - 1.0 / sizes[list(known)]
         chosen: list[int] = []
-        while entries.sum() > MOST_NEIGHBOURHOOD_COST:
+        while entries.sum() > self.most_cost:
             weights = np.bincount(member, entries[table] * relief[member], len(sizes))
             chosen.append(int(self.rng.choice(len(sizes), p=weights / weights.sum())))
             entries[table[member == chosen[-1]]] /= sizes[chosen[-1]]

@@ -61,7 +61,7 @@ def network_of(graph: FactorGraph, most_left: float = np.inf) -> AncestralNetwor
     most = MOST_FACTORS_PER_VARIABLE * graph.variables + FEW_FACTORS
     if graph.factors > most or graph.first_clause < graph.factors:
         return None
-    sums = _sums_are_equal(graph)
+    sums = sums_are_equal(graph)
     order, edges = _draw_order(
         graph.scope_start, graph.scope, graph.incident_start, graph.incident, sums
     )
@@ -82,10 +82,10 @@ def network_of(graph: FactorGraph, most_left: float = np.inf) -> AncestralNetwor
     return AncestralNetwork(directed, indices(order), indices(np.concatenate([rest, added])))
 
 
-def _sums_are_equal(graph: FactorGraph) -> Flags:
+def sums_are_equal(graph: FactorGraph) -> Flags:
     """For each entry of `scope` whether its factor's table sums to the same over that variable.
 
-    Factors of one shape are looked at together, and each of their tables once.
+    Factors of one shape are looked at together, and each of their tables once; clauses never do.
     """
     normalised = np.zeros(len(graph.scope), dtype=np.bool_)
     for factors, shape in _shapes(graph):
@@ -100,11 +100,14 @@ def _sums_are_equal(graph: FactorGraph) -> Flags:
 
 def _shapes(graph: FactorGraph) -> list[tuple[Numbers, list[int]]]:
     """The factors of each shape: how many values their variables have, in order."""
-    arities, key = graph.arities, np.zeros(graph.factors, dtype=np.int64)
+    arities = graph.arities[: graph.first_clause]
+    key = np.zeros(len(arities), dtype=np.int64)
     for place in range(int(arities.max(initial=0))):
         sizes, longer = np.zeros_like(key), np.flatnonzero(arities > place)
         sizes[longer] = graph.cardinality[graph.scope[graph.scope_start[longer] + place]]
         key = np.unique(key * MOST_CARDINALITY + sizes, return_inverse=True)[1].reshape(-1)
+    if not len(key):
+        return []
     order = np.argsort(key, kind="stable")
     groups = np.split(order, np.cumsum(np.bincount(key))[:-1])
     shapes = [graph.cardinality[graph.scope_of(group[0])].tolist() for group in groups]

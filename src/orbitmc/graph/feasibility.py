@@ -35,11 +35,12 @@ from orbitmc.graph.support import (
     search_memory,
 )
 
+FIRST_BACKTRACKS = 20  # of a search that may be interpreted; then it begins again, compiled
 FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
 MOST_BACKTRACKS = 20_000
 ATTEMPTS = 8
 FOUND, NONE, GAVE_UP = range(3)
-CHOSEN, TRIED, MARK = range(3)
+CHOSEN, TRIED, MARK, PLACE = range(4)
 
 
 def possible_states(
@@ -82,17 +83,20 @@ def _search_state(
     wanted: NDArray[np.int16] | None = None,
 ) -> Bytes | None:
     """Search for a possible state; None if that takes more backtracks."""
-    domains = Domains(pruned.value_start, pruned.allowed.copy())
-    order, preference = rng.permutation(graph.variables), rng.random(len(domains.allowed))
+    order, preference = rng.permutation(graph.variables), rng.random(len(pruned.allowed))
     if wanted is not None:
         hopeful = np.flatnonzero(wanted >= 0)
         preference[pruned.value_start[hopeful].astype(np.int64) + wanted[hopeful]] += 1.0
         order = order[np.argsort(wanted[order] < 0, kind="stable")]
     state = np.zeros(graph.variables, dtype=np.uint8)
-    search = search_memory(graph, domains)
-    decisions = np.zeros((3, len(order) + 1), dtype=np.int64)
-    arguments = (search, decisions, order, preference, smallest_first, backtracks, state)
-    outcome = _find(graph, domains, *arguments)
+    for limit in (FIRST_BACKTRACKS, backtracks):
+        domains = Domains(pruned.value_start, pruned.allowed.copy())
+        search = search_memory(graph, domains)
+        decisions = np.zeros((4, len(order) + 1), dtype=np.int64)
+        arguments = (search, decisions, order, preference, smallest_first, limit, state)
+        outcome = _find(graph, domains, *arguments)
+        if outcome != GAVE_UP:
+            break
     if outcome == NONE:
         raise ContradictionError("no state satisfies the hard constraints of the model")
     return state if outcome == FOUND else None
@@ -137,13 +141,15 @@ def contradicts(graph: FactorGraph, factors: NDArray[np.int64]) -> bool:
     preference = np.arange(len(pruned), dtype=float)
     state = np.zeros(graph.variables, dtype=np.uint8)
     for part in _parts(graph, chosen):
-        decisions = np.zeros((3, len(part) + 1), dtype=np.int64)
-        arguments = (search, decisions, part, preference, True, FEW_BACKTRACKS, state)
-        outcome = _find(graph, domains, *arguments)
-        if outcome == NONE:
-            return True
-        if outcome == GAVE_UP:  # with work half done
-            domains.allowed[:] = pruned
+        for limit in (FIRST_BACKTRACKS, FEW_BACKTRACKS):
+            decisions = np.zeros((4, len(part) + 1), dtype=np.int64)
+            arguments = (search, decisions, part, preference, True, limit, state)
+            outcome = _find(graph, domains, *arguments)
+            if outcome == NONE:
+                return True
+            if outcome == FOUND:
+                break
+            domains.allowed[:] = pruned  # its work was half done
             search = search_memory(graph, domains)._replace(hard=chosen)
     return False
 
@@ -157,9 +163,9 @@ def _parts(graph: FactorGraph, chosen: NDArray[np.bool_]) -> list[NDArray[np.int
 
 
 def _work(graph: FactorGraph, *rest: Any) -> float:
-    """As long as nothing is undone, every factor is looked at a few times."""
+    """As long as little is undone, every factor is looked at a few times."""
     backtracks = rest[-2]
-    return elements(graph) if backtracks <= FEW_BACKTRACKS else np.inf
+    return elements(graph) if backtracks <= FIRST_BACKTRACKS else np.inf
 
 
 @tier(_work)
@@ -176,15 +182,20 @@ def _find(
 ) -> Index:
     """Depth-first search for a possible state, undoing through the trail.
 
-    A decision is a variable, its value, and how long the trail was before.
+    A decision is a variable, its value, how long the trail was before, and the place before which
+    all variables of the order had one value then: nobody looks at those again.
     """
-    depth, backtracks = 0, 0
+    depth, backtracks, decided = 0, 0, np.int64(0)
     while True:
-        variable = _next_variable(order, domains, smallest_first)
-        if variable < 0:
+        place = _next_place(order, domains, smallest_first, decided)
+        if place < 0:
             _set_preferred(domains, preference, order, state)
             return FOUND
+        if not smallest_first:
+            decided = np.int64(place)
+        variable = np.int64(order[place])
         value = _preferred_value(domains, variable, preference)
+        decisions[PLACE, depth] = decided
         decisions[CHOSEN, depth] = variable
         decisions[TRIED, depth] = value
         decisions[MARK, depth] = search.ends[TRAIL]
@@ -200,7 +211,7 @@ def _find(
                 while search.ends[TRAIL] > decisions[MARK, depth]:
                     search.ends[TRAIL] -= 1
                     domains.allowed[search.trail[search.ends[TRAIL]]] = True
-                last = decisions[CHOSEN, depth]
+                last, decided = decisions[CHOSEN, depth], decisions[PLACE, depth]
                 remove(graph, last, decisions[TRIED, depth], domains, search)
                 possible = bool(remaining_values(domains, last) > 0)
             if not possible:
@@ -210,13 +221,13 @@ def _find(
 
 
 @shared
-def _next_variable(order: Numbers, domains: Domains, smallest_first: bool) -> Index:
+def _next_place(order: Numbers, domains: Domains, smallest_first: bool, first: Index) -> Index:
+    """Where the next variable with a choice stands, from a place on; -1 if there is none."""
     best, size = np.int64(-1), np.int64(2**62)
-    for place in range(len(order)):
-        variable = order[place]
-        count = np.int64(remaining_values(domains, variable))
+    for place in range(first, len(order)):
+        count = np.int64(remaining_values(domains, order[place]))
         if count > 1 and count < size:
-            best, size = np.int64(variable), count
+            best, size = np.int64(place), count
             if not smallest_first:
                 return best
     return best

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, lengths, readonly
+from orbitmc._util.arrays import Floats, Numbers, lengths, readonly
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -88,6 +88,15 @@ def copy_factors(
                 builder.add_clauses(rows, graph.satisfying[places], tables)
             else:
                 builder.add_factors(rows, tables)
+
+
+def select(graph: FactorGraph, variables: Numbers, factors: Numbers) -> FactorGraph:
+    """The graph of some variables, in their order, and of factors that read only these."""
+    renamed = np.full(graph.variables, -1, dtype=np.int64)
+    renamed[variables] = np.arange(len(variables))
+    builder = Builder(graph.cardinality[variables])
+    copy_factors(graph, factors, builder, renamed)
+    return builder.build()
 
 
 class _Pieces:

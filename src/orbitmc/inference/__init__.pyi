@@ -40,7 +40,7 @@ from orbitmc.inference.plan import choose_kernel as choose_kernel
 from orbitmc.inference.plan import plan_elimination as plan_elimination
 from orbitmc.inference.plan import plan_model as plan_model
 from orbitmc.inference.precompile import QUESTIONS as QUESTIONS
-from orbitmc.inference.precompile import precompile as precompile
+from orbitmc.inference.precompile import compile_question as compile_question
 from orbitmc.inference.program import MarkovLogic as MarkovLogic
 from orbitmc.inference.program import read_logic as read_logic
 from orbitmc.inference.progress import ProgressObserver as ProgressObserver

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 METHODS = ("auto", "exact", "gibbs")
 EXACT_STEPS = 1e-4  # seconds for each variable, about, until exact steps are prepared
+EXACT_STEPS_OF_FACTORS = 2e-5  # and for each factor
 STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
 BOUND_SHARE = 0.5  # of a timed search may be over when its bound is found
 Progress = Callable[[float, str], None]
@@ -213,7 +214,8 @@ def _search(
     most = int(graph.cardinality.max(initial=1))
     if most > MOST_VALUES:
         raise LimitError(f"a variable has {most} values, a search handles up to {MOST_VALUES}")
-    problem = prepare(graph) if clock.has_time_for(EXACT_STEPS * graph.variables) else None
+    preparing = EXACT_STEPS * graph.variables + EXACT_STEPS_OF_FACTORS * graph.factors
+    problem = prepare(graph) if clock.has_time_for(preparing) else None
     bound = _sum_of_maxima(graph) if problem is None else _bound(problem, clock)
     champions = TopStates(graph, k)
     steps = None if problem is None else Neighbourhoods(problem, settings.seed)

@@ -90,6 +90,7 @@ class JointQuestion:
         _require_few(named)
         self.view, self.named, self.scope = view, named, variables_of(named)
         self.scopes = (self.scope,)
+        self.needs = self.scope
 
     def from_cache(
         self, row: CachedElimination, evidence: Evidence | None, settings: Settings

@@ -45,6 +45,7 @@ METHODS = ("auto", "exact", "gibbs")
 LATEST = 1.1  # times the seconds that were asked for, and a little more: then a pass is given up
 MORE = 0.7  # seconds
 VARIABLES_PER_SECOND = 2_000  # that may be summed out, in a fifth of the time
+FACTORS_PER_SECOND = 5_000  # that may be read for that, likewise
 NOTHING_LEFT = "nothing is left to sample once all variables are summed out that are cheap to"
 
 
@@ -81,6 +82,7 @@ class LogZQuestion:
 
     can_resume = False
     scopes: Sequence[Scope] = ()
+    needs = None
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -128,8 +130,10 @@ def latest(seconds: float) -> float:
 
 def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
 
-    most = int(VARIABLES_PER_SECOND * min(_seconds(settings), 1e6))
-    if graph.variables <= most and not (graph := eliminate_cheap_variables(graph)).variables:
+    seconds = min(_seconds(settings), 1e6)
+    soon = graph.variables <= VARIABLES_PER_SECOND * seconds
+    soon &= graph.factors <= FACTORS_PER_SECOND * seconds
+    if soon and not (graph := eliminate_cheap_variables(graph)).variables:
         return certain(graph.constant, replace(about, reason=f"{about.reason}; {NOTHING_LEFT}"))
     lanes = POPULATIONS * SIZE
     check_lanes(graph, lanes)

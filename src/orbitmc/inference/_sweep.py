@@ -59,6 +59,7 @@ from orbitmc.sampling.annealed_importance import mean_log_weight
 from orbitmc.sampling.run import LEAST_SHARE
 
 if TYPE_CHECKING:
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.inference.query import Program
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.sampling.run import RunObserver
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 
 STEPS = (1e-2, 1e-3, 1e-4)  # of beta, between exact energies that heat capacities are made of
 BETA_ROUNDING = 1e-15  # of an energy
+ELIMINATIONS = 8  # at each temperature, at least: marginals, the energy, and six more near it
 ENOUGH = 1e-6  # of a heat capacity: where steps cause more error, smaller ones are tried
 
 
@@ -109,12 +111,19 @@ def _solve(
     settings.schedule()  # refuses two ends
     if settings.method in ("auto", "exact"):
         plan, reason = plan_elimination(coldest.graph, settings)
-        if plan is not None:
+        if plan is not None and _is_affordable_at_all(len(betas), plan, settings):
             return Sweep(tuple(_exact(asked, beta, settings) for beta in betas))
     else:
         reason = f"{settings.method} was asked for"
 
     return tempered_sweep(asked, betas, settings, reason, watchers)
+
+
+def _is_affordable_at_all(betas: int, plan: EliminationPlan, settings: Settings) -> bool:
+    """Whether there is time to eliminate at all temperatures, several times at each."""
+    if settings.method == "exact" or settings.seconds is None:
+        return True
+    return betas * ELIMINATIONS * plan.seconds <= settings.seconds - spent_before()
 
 
 def _check_betas(betas: Sequence[float]) -> list[float]:
@@ -348,7 +357,7 @@ def _kernel(
     alone = small and prepared_for(coldest, settings.schedule())
     if alone and count_frozen_by_single_site(alone, settings):
         work = with_block_work(replace(settings, base="low-width")).block_work
-        base = block_gibbs.low_width(graph, most_work=work or math.inf)
+        base = block_gibbs.low_width_of_copies(coldest, graph, most_work=work or math.inf)
     pairs = [pair for pair in pairwise(np.argsort(betas).tolist()) if _differ(betas, *pair)]
     if not pairs or not size:
         return base

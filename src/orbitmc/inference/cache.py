@@ -84,7 +84,7 @@ class WeakCache:
             self._found.popitem(last=False)
 
 
-MOST_VARIABLES = 2_000
+MOST_VARIABLES, MOST_FACTORS = 2_000, 20_000  # more take seconds, before it is known what for
 MOST_COST = 2.0**25
 """Of an order; beyond, what values rule out saves more than what is kept."""
 
@@ -209,7 +209,8 @@ def cached_elimination(
 def _is_cacheable(model: Model, settings: Settings) -> bool:
     asked = settings.method in ("auto", "exact")
     plain = settings.checkpoint is None and settings.approximation is None
-    return asked and plain and model.graph.variables <= MOST_VARIABLES
+    graph = model.graph
+    return asked and plain and graph.variables <= MOST_VARIABLES and graph.factors <= MOST_FACTORS
 
 
 def _problem(model: Model) -> Problem | None:

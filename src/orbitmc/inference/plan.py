@@ -55,6 +55,9 @@ MAX_BLOCK_GIBBS_VARIABLES = (
 BLOCK_SHARE = 0.2  # of a run goes into choosing blocks
 BLOCK_SPEED = 3e6  # visits of factors in a second, about
 UNTIMED_SECONDS = 60.0  # what a run that ends after samples may take, where work is limited
+SYMMETRY_SHARE = 0.5  # of a run at most goes into looking for its symmetries
+SECONDS_PER_ENTRY = 1e-6  # of a table, to write a model as a graph
+NO_TIME_FOR_SYMMETRIES = "there is no time to look for symmetries in tables of this size"
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 
@@ -67,7 +70,8 @@ class Plan:
     the plan prepared it already. So many `seconds` have gone by since the question was asked,
     without compiling. `ruled_out` are methods that cannot answer, or take too long. A `kernel`
     that was given is used as it is, and a `checkpoint` is continued. `query` names the variables
-    to report, if not all. A timed run leaves `reserve` seconds for what is done after it.
+    to report, if not all. A timed run leaves `reserve` seconds for what is done after it. The
+    question does not need the variables that are `left_out`.
     """
 
     model: Model
@@ -83,6 +87,7 @@ class Plan:
     query: tuple[str, ...] | None = None
     checkpoint: Checkpoint | None = None
     reserve: float = 0.0
+    left_out: int = 0
     begun: float = field(default_factory=working_time)
 
     def record(self) -> dict[str, Any]:
@@ -169,6 +174,7 @@ def with_block_work(settings: Settings) -> Settings:
 def _plan_as_requested(model: Model, settings: Settings) -> Plan:
     """Sample by the method that was asked for."""
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
+    settings = _fit_slices_to_seconds(model.graph, settings)
     return _plan_blocks_if_frozen(model, settings, reason) or _plan_with_race(
         model, settings, reason
     )
@@ -345,6 +351,10 @@ def _lifted_kernel(
 ) -> PlannedKernel:
     """Jumps along exact symmetries; of a program, along renamings of its constants."""
     base = base_chain(model, settings)
+    if settings.seconds is not None:
+        looking = SECONDS_PER_ENTRY * len(model.graph.table)
+        if looking > SYMMETRY_SHARE * settings.seconds:
+            return PlannedKernel(base, NO_TIME_FOR_SYMMETRIES)
     if ground is not None:
         return inference.lift_by_renaming(
             ground, model, prepared, alpha=inference.base_weight(settings), base=base
@@ -447,6 +457,8 @@ SHARE = 0.6  # of its time for them: the rest is for preparing, the warm-up and 
 NANOSECONDS = 0.25  # of a sweep, for each lane and each variable that is or that a factor reads
 NANOSECONDS_PER_VALUE = 1.0  # for each value of one that meets others than binary ones, and factor
 RECORDING = 1.2  # sweeps that recording a sample takes
+SLICE_NANOSECONDS = 23.0  # of a slice, for each lane and each entry of a table
+FEWEST_SLICES = 2  # one of the warm-up, and one that is recorded
 AT_ONCE = 2  # packs that most machines advance at the same time
 
 PREPARING_SHARE = 0.1  # of its time for tables of conditionals
@@ -493,6 +505,24 @@ def _fit_to_seconds(graph: FactorGraph, settings: Settings) -> Settings:
         if ENOUGH * sample_seconds(graph, chosen) <= SHARE * seconds:
             break
     return chosen
+
+
+def _fit_slices_to_seconds(graph: FactorGraph, settings: Settings) -> Settings:
+    """Fewer chains of MC-SAT where a slice of large tables takes long; refused where none fit."""
+    if settings.seconds is None or "mcsat" not in (settings.method, settings.base):
+        return settings
+    sizes = lengths(graph.table_start)[graph.table_of[: graph.first_clause]]
+    slices = 1e-9 * SLICE_NANOSECONDS * FEWEST_SLICES * float(sizes.sum())
+    if slices * settings.lane_count <= settings.seconds:
+        return settings
+    lanes = settings.lanes or LANE_UNIT
+    if slices * lanes > settings.seconds:
+        raise LimitError(
+            f"MC-SAT would take about {slices * lanes:.2g} s for the first sample of {lanes} "
+            f"chains, because tables have {int(sizes.sum()):,} entries; give it more time, or try "
+            "the method gibbs"
+        )
+    return replace(settings, packs=settings.packs or AT_ONCE, lanes=lanes)
 
 
 def _replace_shape(

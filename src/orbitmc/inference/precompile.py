@@ -239,7 +239,7 @@ QUESTIONS: Mapping[str, Callable[[], None]] = {
 """What to ask, by the name of what it compiles."""
 
 
-def precompile(name: str) -> tuple[int, float]:
+def compile_question(name: str) -> tuple[int, float]:
     """Compile what a usual question needs; gives how many functions, and seconds."""
     tiers.compile_everything()
     LOGGER.disabled = True  # whoever asks speaks of it

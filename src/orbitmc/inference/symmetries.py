@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from orbitmc.groups.permutation_groups import (
     permutation_group,
 )
 from orbitmc.inference.lift import CLASSES, CLUSTERS, RANK, parse_generators, typical_moved_factors
+from orbitmc.inference.plan import SECONDS_PER_ENTRY
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.metropolis import ACCEPTED, NULL, PROPOSALS
@@ -143,7 +145,7 @@ def trials(model: Model) -> Trials:
 
 ROUNDS = 1  # of colour passing, before it is stopped
 SEARCH_SHARE = 0.7  # of the time for exact symmetries, if approximations are tried too
-SECONDS_PER_ENTRY = 1e-6  # of a table, to write a model as a graph
+LEAST_SHARE = 0.1  # of the time that was asked for is there, whatever was done before
 
 
 Finder = Callable[[Model, float], Numbers]
@@ -235,7 +237,17 @@ class SymmetryOverview(HtmlRepr):
 
     @property
     def cycle_texts(self) -> list[str]:
-        return [cycle_text(element, self.model.names) for element in self.group.generators()]
+        return self.some_cycle_texts(None)
+
+    def some_cycle_texts(self, most: int | None) -> list[str]:
+        """The first so many generators as texts; to write all of them may take long."""
+        some = islice(self.group.generators(), most)
+        return [cycle_text(element, self.model.names) for element in some]
+
+    @property
+    def orbit_names(self) -> list[list[str]]:
+        names = self.model.names
+        return [[names[point] for point in orbit] for orbit in orbits(self.group)]
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -243,7 +255,7 @@ class SymmetryOverview(HtmlRepr):
         return {
             "order": None if self.order is None else digits(self.order),
             "generators": [cycle_words(element, names) for element in self.group.generators()],
-            "orbits": [[names[point] for point in orbit] for orbit in orbits(self.group)],
+            "orbits": self.orbit_names,
             "seconds": self.seconds,
             "complete": self.complete,
             "how": self.how,
@@ -268,15 +280,16 @@ def symmetry_overview(
     if not seconds > 0:
         raise InputError(f"seconds must be above 0, not {seconds}")
     begun = working_time() - spent_before()
+    left = max(begun + seconds - working_time(), LEAST_SHARE * seconds)
     trying = bool(approximate and model.graph.variables)
     if generators:
-        tried = _approximations(model, ground, seconds) if trying else ((), ())
+        tried = _approximations(model, ground, left) if trying else ((), ())
         with Stopwatch() as counting:
             group = parse_generators(model, generators)
             order = _order(group)
         how = "given, not counted" if order is None else "given, counted"
         return SymmetryOverview(model, group, order, counting.seconds, True, how, *tried)
-    found = _exact(model, values, seconds, SEARCH_SHARE if trying else 1.0)
+    found = _exact(model, values, left, SEARCH_SHARE if trying else 1.0)
     left = begun + seconds - working_time()
     tried = _approximations(model, ground, left) if trying else ((), ())
     order = _order(found.group) if found.order is None else found.order

@@ -18,6 +18,7 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc._util.files import write_atomically, write_pieces
 from orbitmc.estimate.answers import Draws
+from orbitmc.estimate.formatting import VARIABLES_AT_A_TIME
 from orbitmc.estimate.marginals import MARGINAL_COLUMNS, About, Columns, Marginals, no_parts
 from orbitmc.estimate.verdicts import CODE, GOOD, VERDICTS
 from orbitmc.graph.model import Model
@@ -26,12 +27,12 @@ from orbitmc.report.sentences import verdict
 # An answer as one JSON object; it has no infinities and no NaN, they become null.
 
 
-def json_pieces(answer: Marginals) -> Iterator[str]:
+def json_pieces(answer: Marginals, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator[str]:
     """The object in pieces, with a line per variable, so that people can look at it too."""
     head = ",\n  ".join(f"{_dump(key)}: {_dump(value)}" for key, value in _head(answer).items())
     yield "{\n  " + head + ',\n  "variables": {\n    '
     between = ""
-    for piece in answer.columns.pieces():
+    for piece in answer.columns.pieces(rows_at_a_time):
         yield between + ",\n    ".join(_json_lines(piece))
         between = ",\n    "
     yield "\n  }\n}\n"

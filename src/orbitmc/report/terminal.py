@@ -19,6 +19,7 @@ from orbitmc.estimate.answers import JOINT_COLUMNS, Estimates, Joint
 from orbitmc.estimate.formatting import (
     CERTAIN_HEADINGS,
     LEFT_ALIGNED,
+    VARIABLES_AT_A_TIME,
     count,
     escape_unprintable,
     headings,
@@ -38,12 +39,12 @@ LINES_AT_A_TIME = 4096  # of a plain table that are written together
 THREE_DIGITS = 9.95e-100  # below it, exponents have three
 
 
-def show_answer(answer: Marginals, console: Console) -> None:
+def show_answer(answer: Marginals, console: Console, *, most_coloured: int = MOST_COLOURED) -> None:
     """Print every value of every variable; coloured on a terminal, plain elsewhere.
 
     Long tables are printed line by line, without colours.
     """
-    if console.is_terminal and len(answer.columns.probability) <= MOST_COLOURED:
+    if console.is_terminal and len(answer.columns.probability) <= most_coloured:
         show(headings(answer), list(rows(answer)), console)
     else:
         for piece in plain_pieces(answer):
@@ -63,20 +64,25 @@ def show(titles: Sequence[str], lines: Sequence[Sequence[str]], console: Console
         console.file.write(plain_table(titles, lines) + "\n")
 
 
-def plain_pieces(answer: Marginals) -> Iterator[str]:
+def plain_pieces(
+    answer: Marginals,
+    rows_at_a_time: int = VARIABLES_AT_A_TIME,
+    lines_at_a_time: int = LINES_AT_A_TIME,
+) -> Iterator[str]:
     """A plain table, some thousand lines at a time: it is never held as a whole."""
     titles = headings(answer)
     sides = ["<" if title in LEFT_ALIGNED else ">" for title in titles]
     line = "  ".join(f"{{:{s}{width}}}" for s, width in zip(sides, _widths(answer), strict=True))
-    lines = (line.format(*row).rstrip() + "\n" for row in chain([titles], rows(answer)))
-    while piece := "".join(islice(lines, LINES_AT_A_TIME)):
+    words = rows(answer, rows_at_a_time)
+    lines = (line.format(*row).rstrip() + "\n" for row in chain([titles], words))
+    while piece := "".join(islice(lines, lines_at_a_time)):
         yield piece
 
 
-def csv_pieces(answer: Marginals) -> Iterator[str]:
+def csv_pieces(answer: Marginals, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator[str]:
     """One line per value, numbers in full; an error that has no bound is left empty."""
     yield ",".join(["variable", "value", *MARGINAL_COLUMNS, "verdict"]) + "\n"
-    for piece in answer.columns.pieces():
+    for piece in answer.columns.pieces(rows_at_a_time):
         file = io.StringIO()
         csv.writer(file, lineterminator="\n").writerows(_csv_rows(piece))
         yield file.getvalue()

@@ -215,7 +215,7 @@ BETAS = tuple(np.geomspace(0.25, 8.0, 9).tolist())
 
 FIRST_SWEEPS = 2
 UPDATES_PER_CALL = 10**7  # of all lanes, so that Ctrl-C is heard
-CLIMBED_PER_CALL = 10**6  # states of variables
+CLIMBED_PER_CALL = 10**6  # states of variables, and of those that factors read
 
 
 class Round(NamedTuple):
@@ -260,7 +260,8 @@ class Cooling:
 
     def _ascend(self, states: Bytes) -> None:
         """Climb, a few lanes at a time, until time is over; the first lanes always climb."""
-        some = max(1, CLIMBED_PER_CALL // max(1, self.graph.variables))
+        reads = self.graph.variables + len(self.graph.scope)
+        some = max(1, CLIMBED_PER_CALL // max(1, reads))
         for first in range(0, states.shape[1], some):
             if first and self.is_over():
                 return

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 
 FEWEST_SWEEPS = 1000  # of a run that finds out whether control variates pay
+FIRST_ROUND = 16  # as many of which are a sweep: it shows what a sweep takes
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 
@@ -265,6 +266,8 @@ def _warm_up_steps(run: Run, clock: Clock) -> int:
     seconds = run.preparing + WARM_UP_SHARE * (run.ends - run.preparing) - clock()
     if run.warm_up_steps and seconds <= 0.5 * turns * clock.sweeps.each:
         return max(0, min(run.annealing - run.warm_up_steps, clock.sweeps.units * run.sweep))
+    if not run.warm_up_steps:  # nothing is known yet of what a sweep takes
+        return max(1, run.sweep // FIRST_ROUND)
     return clock.sweeps.fitting(seconds / turns) * run.sweep
 
 

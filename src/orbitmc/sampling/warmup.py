@@ -31,6 +31,7 @@ STAGES = 32  # of annealing, each a little colder
 ANNEALED = 0.75  # of the warm-up
 NANOSECONDS = 3.5  # that an entry of a block's tables takes in each lane
 RECORDED = 1.0  # sweeps that recording a sample takes, about
+LEAST_SPACING = 1 / 16  # sweeps between two samples of a run that has no time for more
 STRETCH = 4096  # steps at least, in whole sweeps: to call compiled code takes time
 SCAN = SystematicScan()
 
@@ -119,8 +120,7 @@ def shorten_annealing(run: Run, clock: Clock) -> None:
 def shorten_spacing(run: Run, clock: Clock) -> None:
     """Let a timed run that has time for no whole sample take fewer steps between samples.
 
-    A spacing that was asked for stays, and so does one that makes draws independent. Where not
-    even one sweep fits in, there is one.
+    A spacing that was asked for stays, and so does one that makes draws independent.
     """
     if run.ends is None or run.recorded or not run.may_thin or run.independent:
         return
@@ -128,7 +128,8 @@ def shorten_spacing(run: Run, clock: Clock) -> None:
         return
     sweeps = (run.ends - clock()) / (clock.turns(run) * clock.sweeps.each) - RECORDED
     if sweeps < run.spacing / max(run.sweep, 1):
-        run.schedule = replace(run.schedule, spacing=max(1, int(sweeps)) * run.sweep)
+        steps = max(LEAST_SPACING * run.sweep, sweeps * run.sweep)
+        run.schedule = replace(run.schedule, spacing=max(1, int(steps)))
 
 
 def _anneal(

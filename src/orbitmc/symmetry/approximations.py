@@ -214,12 +214,15 @@ MOST_COMPLETE_MEMBERS = 10_000
 """Beyond this many variables, matrices with an entry for each pair are too large."""
 
 
-def low_rank(model: Model, rank: int = 5, *, clusters: int = 1) -> Model:
+def low_rank(
+    model: Model, rank: int = 5, *, clusters: int = 1, most_variables: int = MOST_COMPLETE_MEMBERS
+) -> Model:
     """Replace the links of each kind of coupling by at most `rank` rectangles of links.
 
     Couplings between variables with equally many values are first put into so many `clusters`,
     each one kind with one table. Variables in the same rectangles become interchangeable as far
-    as couplings go; fields and larger interactions stay, so cluster or drop those too.
+    as couplings go; fields and larger interactions stay, so cluster or drop those too. Links of
+    more than `most_variables` are refused: their matrix would be too large.
 
     >>> import orbitmc as om
     >>> ring = om.ising([0.0] * 5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)], 0.3)
@@ -233,7 +236,8 @@ def low_rank(model: Model, rank: int = 5, *, clusters: int = 1) -> Model:
     terms: list[Terms] = []
     for term in energy.terms:
         if term.is_coupling and term.shape[0] == term.shape[1]:
-            terms.extend(_of_rank(kind, rank) for kind in _kinds(cluster_tables(term, clusters)))
+            kinds = _kinds(cluster_tables(term, clusters))
+            terms.extend(_of_rank(kind, rank, most_variables) for kind in kinds)
         else:
             terms.append(term)
     return rebuild_model(model, replace(energy, terms=tuple(terms)))
@@ -249,13 +253,12 @@ def _kinds(couplings: Terms) -> Iterator[Terms]:
         yield replace(kind, scopes=couplings.scopes[chosen])
 
 
-def _of_rank(kind: Terms, rank: int) -> Terms:
+def _of_rank(kind: Terms, rank: int, most_variables: int) -> Terms:
     members, places = np.unique(kind.scopes, return_inverse=True)
-    if len(members) > MOST_COMPLETE_MEMBERS:
+    if len(members) > most_variables:
         raise LimitError(
             f"low-rank links of {len(members)} variables need matrices of {len(members) ** 2} "
-            f"entries; the limit is {MOST_COMPLETE_MEMBERS} variables (rank 0 leaves links as they "
-            "are)"
+            f"entries; the limit is {most_variables} variables (rank 0 leaves links as they are)"
         )
     table = kind.tables[0]
     both_ways = np.allclose(table, table.T, rtol=1e-9, atol=1e-12)

@@ -7,6 +7,7 @@ import numpy as np
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tier
 from orbitmc._util.arrays import (
+    Floats,
     Indices,
     Numbers,
     indices,
@@ -25,7 +26,11 @@ NO_JOINT = -1  # the joint of a factor that does not join two variables alike
 EQUAL_TOLERANCE = 1e-9
 """Log-potentials that differ by less, relative to one plus their size, are equal."""
 
-TABLE_DIGITS = 10  # tables that agree in so many digits after the point are of one kind
+MOST_COLUMNS = 2**10
+"""Of tables that are sorted; to sort rows takes far too long where there are many."""
+
+TABLE_DIGITS = 10
+"""Tables that agree in so many digits after the point are of one kind."""
 
 
 class Links(NamedTuple):
@@ -132,10 +137,18 @@ def table_kinds(graph: FactorGraph) -> Numbers:
     for size in np.unique(sizes).tolist():
         tables = np.flatnonzero(sizes == size)
         entries = graph.table[graph.table_start[tables].astype(np.int64)[:, None] + np.arange(size)]
-        kinds, which = np.unique(entries.round(TABLE_DIGITS), axis=0, return_inverse=True)
-        numbers[tables] = known + which.reshape(-1)
-        known += len(kinds)
+        which = _equal_rows(entries.round(TABLE_DIGITS))
+        numbers[tables] = known + which
+        known += int(which.max()) + 1
     return numbers
+
+
+def _equal_rows(rows: Floats) -> Numbers:
+    """Number rows by what is in them; those of many columns are compared as bytes."""
+    if rows.shape[1] <= MOST_COLUMNS:
+        return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    known: dict[bytes, int] = {}
+    return np.array([known.setdefault((row + 0.0).tobytes(), len(known)) for row in rows])
 
 
 def _number_combinations(traits: list[Numbers]) -> Numbers:

@@ -5,5 +5,6 @@ from orbitmc.kernels.block_gibbs.elimination import to_probabilities as to_proba
 from orbitmc.kernels.block_gibbs.elimination import values_left as values_left
 from orbitmc.kernels.block_gibbs.kernel import block_bytes as block_bytes
 from orbitmc.kernels.block_gibbs.kernel import low_width as low_width
+from orbitmc.kernels.block_gibbs.kernel import low_width_of_copies as low_width_of_copies
 from orbitmc.kernels.block_gibbs.plans import BlockMemory as BlockMemory
 from orbitmc.kernels.block_gibbs.plans import Blocks as Blocks

@@ -16,6 +16,7 @@ Variables that are in no block by then are drawn alone.
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
+from copy import copy
 from functools import reduce
 from heapq import heapify, heappop, heappush
 from operator import or_
@@ -212,6 +213,14 @@ class Block:
         self.entries: list[int] = []
         self.total = 0
         self.interior: set[int] = set()
+
+    def shifted(self, by: int) -> "Block":
+        """The same block of a copy of the graph, whose variables come so much later."""
+        other = copy(self)
+        other.order = [member + by for member in self.order]
+        other.place = {member + by: place for member, place in self.place.items()}
+        other.interior = {member + by for member in self.interior}
+        return other
 
     def scope_of(self, member: int) -> list[int]:
         """The scope of a member's table, in the order in which they came."""

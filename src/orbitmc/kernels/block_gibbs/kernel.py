@@ -15,7 +15,7 @@ from orbitmc._util.arrays import Bytes, Numbers, lengths, readonly, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.support import all_values, possible_values
+from orbitmc.graph.support import Domains, all_values, possible_values
 from orbitmc.kernels.block_gibbs.elimination import draw_backwards, eliminate
 from orbitmc.kernels.block_gibbs.growth import MOST_BLOCK_ENTRIES, TABLES, grow_blocks
 from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks, block_memory, plans
@@ -118,9 +118,24 @@ def low_width(
     """
     if most_entries < 1:
         raise InputError(f"a table has at least 1 entry, not {most_entries}")
-    domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
+    domains = _domains(graph)
     blocks = grow_blocks(graph, domains, most_entries, most_work)
     return BlockGibbs(plans(graph, domains, blocks))
+
+
+def low_width_of_copies(one: FactorGraph, graph: FactorGraph, *, most_work: float) -> BlockGibbs:
+    """Block Gibbs on copies of a graph side by side, which have zeros in the same places.
+
+    Blocks are chosen for one of them, in its share of the work.
+    """
+    copies = graph.variables // one.variables
+    grown = grow_blocks(one, _domains(one), MOST_BLOCK_ENTRIES, most_work / copies)
+    blocks = [block.shifted(k * one.variables) for k in range(copies) for block in grown]
+    return BlockGibbs(plans(graph, _domains(graph), blocks))
+
+
+def _domains(graph: FactorGraph) -> Domains:
+    return possible_values(graph) if graph.has_zeros() else all_values(graph)
 
 
 def block_bytes(graph: FactorGraph, lanes: int, most_entries: int = MOST_BLOCK_ENTRIES) -> int:

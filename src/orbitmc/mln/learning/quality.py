@@ -82,15 +82,15 @@ ROUNDS_PER_WEIGHT = 20 / 64  # 20 states for each weight
 FIRST_SWEEPS, SWEEPS = 100, 10
 
 
-def standard_errors(task: Task, weights: Floats) -> Floats:
+def standard_errors(task: Task, weights: Floats, *, most_weights: int = MOST_WEIGHTS) -> Floats:
     """The standard error of each weight; 0 for those that are not learned.
 
     Not a number where the data leave a direction open that the prior does not close.
     """
     learned = task.prior.learned
-    if learned.sum() > MOST_WEIGHTS:
+    if learned.sum() > most_weights:
         raise LimitError(
-            f"standard errors are computed for up to {MOST_WEIGHTS:,} weights, and "
+            f"standard errors are computed for up to {most_weights:,} weights, and "
             f"{learned.sum():,} are learned"
         )
     errors = np.zeros(len(weights))
