@@ -45,7 +45,7 @@ def test_rows_of_all_chunks_share_one_false_alarm_rate():
     else:
         pytest.fail("no strength tells the two rates apart")
     tally = noise._replace(sums=sums)
-    assert not statistics([tally], RECORDED, LANES, rows_at_a_time=chunk).kept.any()
+    assert not statistics([tally], RECORDED, LANES, rows_at_a_time=chunk).persists.any()
 
 
 def test_rows_of_a_pool_are_averaged_and_share_all_numbers():

@@ -17,7 +17,7 @@ SAMPLED_HEADINGS = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-h
 CERTAIN_HEADINGS = ("variable", "value", "P", "verdict")
 LEFT_ALIGNED = frozenset({"variable", "value", "verdict"})
 MOST_COMPACT_ROWS = 40
-VARIABLES_AT_A_TIME = 4096  # that are turned into words together
+VARIABLES_AT_A_TIME = 4096  # variables that are turned into words at a time
 LARGEST_R_HAT = 100.0  # that is written as a number
 BLANK_CELLS = ("", "", "", "")  # a value without error has no numbers in these columns
 

@@ -19,13 +19,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc._util.files import write_atomically, write_pieces
 from orbitmc.estimate.answers import Draws
 from orbitmc.estimate.formatting import VARIABLES_AT_A_TIME
-from orbitmc.estimate.marginals import (
-    MARGINAL_COLUMNS,
-    About,
-    Columns,
-    Marginals,
-    no_parts,
-)
+from orbitmc.estimate.marginals import MARGINAL_COLUMNS, About, Columns, Marginals, no_parts
 from orbitmc.estimate.verdicts import CODE, GOOD, VERDICTS
 from orbitmc.graph.model import Model
 from orbitmc.report.sentences import verdict

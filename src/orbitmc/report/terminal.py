@@ -28,12 +28,7 @@ from orbitmc.estimate.formatting import (
     r_hat_in_words,
     rows,
 )
-from orbitmc.estimate.marginals import (
-    MARGINAL_COLUMNS,
-    About,
-    Columns,
-    Marginals,
-)
+from orbitmc.estimate.marginals import MARGINAL_COLUMNS, About, Columns, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, RARE, VERDICTS
 
 BOUNDS = (RARE, "at least")  # what is said of rare values

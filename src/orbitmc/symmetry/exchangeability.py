@@ -29,7 +29,7 @@ EQUAL_TOLERANCE = 1e-9
 MOST_COLUMNS = 2**10
 """Of tables that are sorted; to sort rows takes far too long where there are many."""
 
-DIGITS = 10
+TABLE_DIGITS = 10
 """Tables that agree in so many digits after the point are of one kind."""
 
 
@@ -137,7 +137,7 @@ def table_kinds(graph: FactorGraph) -> Numbers:
     for size in np.unique(sizes).tolist():
         tables = np.flatnonzero(sizes == size)
         entries = graph.table[graph.table_start[tables].astype(np.int64)[:, None] + np.arange(size)]
-        which = _equal_rows(entries.round(DIGITS))
+        which = _equal_rows(entries.round(TABLE_DIGITS))
         numbers[tables] = known + which
         known += int(which.max()) + 1
     return numbers
