@@ -12,8 +12,8 @@ INTEROP_BIN = $(INTEROP)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 INTEROP_SECONDS ?= 900
 WORKERS ?= 2
 NUMBA ?= numba
-SLOWER = $(addprefix --ignore=tests/claims/test_,trust.py threads.py own_kernel.py surroundings.py)
-FAST = tests/claims tests/graph tests/groups tests/models tests/test_tree.py $(SLOWER)
+SLOWER = $(addprefix --ignore=tests/claims/test_,trust.py threads.py own_kernel.py)
+FAST = tests/claims tests/skeletons tests/graph tests/groups tests/models tests/test_tree.py $(SLOWER)
 
 .PHONY: help demo test test-fast test-interop try-interop test-numba lint check check-slow format
 .PHONY: docs picture benchmarks figures wheel clean

@@ -37,7 +37,7 @@ from orbitmc.inference.lift import cheap_blocks, over_symmetric, pilot_blocks
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.metropolis import OUTCOMES
+from orbitmc.kernels.metropolis import JUMP_OUTCOMES
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.models._ising import add_scaled
 from orbitmc.sampling.pack import start_pack, walk
@@ -144,7 +144,7 @@ def trial(prepared: PreparedGraph, kernel: Kernel, truth: Floats, iterations: in
         counts += pack.values
     errors = [divergence(truth, lane) for lane in counts.T / RECORDS]
     seen = dict(zip(kernel.outcomes, pack.outcomes.tolist(), strict=True))
-    proposals, null, accepted, _ = (seen.get(name, 0) for name in OUTCOMES)
+    proposals, null, accepted, _ = (seen.get(name, 0) for name in JUMP_OUTCOMES)
     share = accepted / (proposals - null) if proposals > null else None
     return Trial(float(np.mean(errors)), seconds, share)
 

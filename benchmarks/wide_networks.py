@@ -62,7 +62,7 @@ def is_there(peer: str) -> bool:
 
 def _seconds(model: om.Model) -> float:
     """The first question to a model; orders that were found before are forgotten."""
-    order.KEPT.clear()
+    order.REMEMBERED_ORDERS.clear()
     order.KEPT_OF_GRAPHS.clear()
     begun = time.process_time()
     om.marginals(model, method="exact")

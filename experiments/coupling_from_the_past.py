@@ -117,7 +117,7 @@ def _refuse(graph: FactorGraph, factors: Numbers, needed: str) -> None:
 def _tables(graph: FactorGraph, factors: Numbers, arity: int) -> tuple[Numbers, Floats]:
     """Scopes and full tables of binary factors, clauses too, a row each."""
     places = graph.edges_of(factors, arity)
-    expanded = [graph.expanded(factor).reshape(-1) for factor in factors.tolist()]
+    expanded = [graph.full_table(factor).reshape(-1) for factor in factors.tolist()]
     tables = np.array(expanded).reshape(len(factors), 2**arity)
     _refuse(graph, factors[~np.isfinite(tables).all(axis=1)], "weights above zero")
     return graph.scope[places].astype(np.int64), tables

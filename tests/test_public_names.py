@@ -87,12 +87,13 @@ def test_a_question_about_a_model_loads_only_what_it_uses(method, most):
     print(f"{method}: {len(own)} files of orbitmc are loaded")
     assert len(own) < most
     assert not {"duckdb", "matplotlib", "pandas"} & set(loaded)
-    rooms = {name.split(".")[1] for name in own if "." in name}
+    rooms = {name.split(".")[1] for name in own if name.count(".") > 1}  # with code of theirs
     assert not {"logic", "tuning", "symmetry", "report", "cli", "compare"} & rooms
 
 
 def test_the_reference_lists_every_public_name():
-    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    pages = (ROOT / "docs" / "reference" / "python").glob("*.md")
+    page = "\n".join(page.read_text() for page in pages)
     listed = [
         getattr(importlib.import_module(module), name)
         for module, name in re.findall(r"^\.\. auto\w+:: ([\w.]+)\.(\w+)$", page, re.MULTILINE)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-MOST_LINES = 20  # of many errors are shown
+MOST_ERRORS_SHOWN = 20  # of many errors are shown
 MOST_ERRORS = 1000  # are found in a text before the rest is left unread
 
 
@@ -37,7 +37,7 @@ class ManyInputError(InputError):
 
     def __init__(self, errors: Iterable[InputError], *, unread: bool = False) -> None:
         self.errors = tuple(errors)
-        lines = [str(error) for error in self.errors[:MOST_LINES]]
+        lines = [str(error) for error in self.errors[:MOST_ERRORS_SHOWN]]
         more = len(self.errors) - len(lines)
         rest = "; what follows was not read" if unread else ""
         super().__init__(

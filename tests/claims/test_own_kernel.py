@@ -113,6 +113,43 @@ def falling(prepared, kernel, memory, values, outcomes, rng):
             values[0, lane] = kept[lane]
 
 
+class SharedValue(NamedTuple):
+    """Sets a variable to a value that is drawn once for all lanes."""
+
+    variables: int
+
+    @property
+    def outcomes(self):
+        return ("accepted",)
+
+    def memory(self, prepared, lanes):
+        factors = np.arange(prepared.graph.factors, dtype=np.uint32)
+        proposed = np.zeros((prepared.graph.variables, lanes), dtype=np.uint8)
+        return proposed, np.zeros(lanes), np.zeros(lanes, dtype=np.uint8), factors
+
+
+@om.kernels.step(SharedValue)
+def set_shared_value(prepared, kernel, memory, values, outcomes, rng):
+    proposed, change, accepted, factors = memory
+    variable, value = om.kernels.integer(rng, kernel.variables), om.kernels.integer(rng, 2)
+    for other in range(kernel.variables):
+        for lane in range(values.shape[1]):
+            proposed[other, lane] = value if other == variable else values[other, lane]
+    om.kernels.log_weight_change(prepared.graph, factors, values, proposed, change)
+    om.kernels.accept_by_log_ratio(rng, change, accepted)
+    for lane in range(values.shape[1]):
+        if accepted[lane]:
+            values[variable, lane] = value
+            outcomes[0] += 1
+
+
+def test_a_kernel_that_moves_all_lanes_together_is_found():
+    """It keeps the distribution on average; the spread of lanes would be too small an error."""
+    model = om.ising_grid(2, 2, 0.4, 0.1)
+    with pytest.raises(AssertionError, match="on average, but not given what is drawn for all"):
+        om.testing.check_kernel(SharedValue(4), models=[model])
+
+
 def test_a_kernel_that_cannot_leave_a_state_is_reported():
     report = om.testing.check_kernel(Falling(), models=[om.ising_grid(1, 2, 0.4, 0.1)])
     assert report.stationary <= 1e-12

@@ -147,7 +147,7 @@ def test_log_z_gets_a_share_of_the_seconds_and_not_as_many_again(monkeypatch, tm
         return ask(model, settings=settings)
 
     monkeypatch.setattr(answer, "answer", answered)
-    monkeypatch.setattr(log_z, "log_z", asked)
+    monkeypatch.setattr("orbitmc.inference.log_z", asked)
     words = ("--method", "gibbs", "--seconds", "1", "--log-z", "--json")
     done = orbitmc("infer", grid(tmp_path), *words)
     assert json.loads(done.stdout)["log_z"] is not None

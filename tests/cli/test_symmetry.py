@@ -99,7 +99,7 @@ def test_approximations_say_how_often_the_model_accepts():
 
 
 def test_a_model_too_large_for_one_approximation_still_gets_an_answer(monkeypatch):
-    monkeypatch.setattr(low_rank_links, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(low_rank_links, "MOST_COMPLETE_MEMBERS", 3)
     found = json.loads(run("symmetry", RING, "--json").stdout)
     assert found["order"] == "8"
     remarks = {one["name"]: one["remark"] for one in found["approximations"]}
@@ -259,7 +259,7 @@ def test_models_that_are_no_programs_have_no_constants():
 
 
 def test_a_relation_too_large_for_a_matrix_is_said(hubs, monkeypatch):
-    monkeypatch.setattr(boolean_relations, "MOST_ENTRIES", 30)
+    monkeypatch.setattr(boolean_relations, "MOST_MATRIX_ENTRIES", 30)
     program, known = hubs
     found = json.loads(run("symmetry", program, "-e", known, "--json").stdout)["relational"]
     assert "Links has 36 pairs" in found[0]["remark"]

@@ -103,7 +103,7 @@ def test_exact_answers_need_machine_code_that_warm_exact_asks_for():
     assert names >= {
         "orbitmc.exact.contraction.add_table",
         "orbitmc.exact.contraction.collect",
-        "orbitmc.exact.order_search.order_stretch",
+        "orbitmc.exact.order_search.reorder_stretch",
         "orbitmc.exact.order_search.parents_in",
     }
 

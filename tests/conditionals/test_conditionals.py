@@ -263,7 +263,7 @@ def with_shared_triples(place, seed=5):
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("near", [0, 2**19])
 def test_shared_tables_of_three_are_counted_and_single_ones_are_read(place, near, monkeypatch):
-    monkeypatch.setattr(local_weights, "NEAR", near)  # rows are fetched early, or not
+    monkeypatch.setattr(local_weights, "CACHE_BYTES", near)  # rows are fetched early, or not
     graph = with_shared_triples(place)
     prepared = as_factors(prepare(graph))
     groups = prepared.conditionals.groups

@@ -24,36 +24,34 @@ def tallies(rows, *, packs=2, variables=0):
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 23])
-def test_chunks_change_nothing(monkeypatch, rows):
+def test_chunks_change_nothing(rows):
     whole = statistics(tallies(rows, variables=5), RECORDED, LANES)
-    monkeypatch.setattr(row_summaries, "ROWS", 4)
-    found = statistics(tallies(rows, variables=5), RECORDED, LANES)
+    found = statistics(tallies(rows, variables=5), RECORDED, LANES, rows_at_a_time=4)
     assert (found.lanes, found.recorded) == (whole.lanes, whole.recorded)
     for name in NUMBERS:
         assert getattr(found, name).tolist() == getattr(whole, name).tolist(), name
 
 
-def test_rows_of_all_chunks_share_one_false_alarm_rate(monkeypatch):
+def test_rows_of_all_chunks_share_one_false_alarm_rate():
     rows, chunk, lengths = 23, 4, part_lengths(RECORDED)
     noise = tallies(rows, packs=1)[0]
     for strength in np.linspace(0.0, 8.0, 400):  # until columns differ so much that chunks matter
         sums = noise.sums.copy()
         sums[:, 5] += strength * np.arange(COLUMNS)
         means = sums / (lengths[:, None, None] * (LANES // COLUMNS))
-        few = persistence(means, lengths, 0.0, chunk).kept[5]
-        if few and not persistence(means, lengths, 0.0, rows).kept[5]:
+        few = persistence(means, lengths, 0.0, chunk).persists[5]
+        if few and not persistence(means, lengths, 0.0, rows).persists[5]:
             break
     else:
         pytest.fail("no strength tells the two rates apart")
-    monkeypatch.setattr(row_summaries, "ROWS", chunk)
-    assert not statistics([noise._replace(sums=sums)], RECORDED, LANES).kept.any()
+    tally = noise._replace(sums=sums)
+    assert not statistics([tally], RECORDED, LANES, rows_at_a_time=chunk).persists.any()
 
 
-def test_rows_of_a_pool_are_averaged_and_share_all_numbers(monkeypatch):
-    monkeypatch.setattr(row_summaries, "ROWS", 2)
+def test_rows_of_a_pool_are_averaged_and_share_all_numbers():
     pools = np.array([0, 1, 0, 2, 3, 3, 3])
-    found = statistics(tallies(7), RECORDED, LANES, pools)
-    alone = statistics(tallies(7), RECORDED, LANES)
+    found = statistics(tallies(7), RECORDED, LANES, pools, rows_at_a_time=2)
+    alone = statistics(tallies(7), RECORDED, LANES, rows_at_a_time=2)
     for members in ([0, 2], [4, 5, 6]):
         assert len(set(found.standard_error[members])) == 1
         mean = alone.probability[members].mean()
@@ -73,10 +71,10 @@ def test_rounding_of_long_sums_is_no_drift():
     for part, length in enumerate(lengths):
         sums[part] = np.cumsum(np.full(length, 0.7))[-1]
     means = sums[:, 0, 0] / lengths
-    assert np.ptp(means) > row_summaries.ROUNDING
+    assert np.ptp(means) > row_summaries.LIMIT_ROUNDING
     found = row_summaries.row_summaries([RaoBlackwellTally(sums, None, None)], recorded, LANES)
     assert not found.drifts.any()
-    assert not found.kept.any()
+    assert not found.persists.any()
 
 
 def test_columns_that_are_far_apart_have_a_large_r_hat_and_nothing_overflows():

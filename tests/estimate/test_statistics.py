@@ -77,9 +77,9 @@ def test_a_minority_of_stuck_lanes_is_seen_though_r_hat_is_small():
         series[pack, :, lane] = 1.0
     found = summary(series)
     assert found.r_hat[0] < 1.05
-    assert found.kept[0]
+    assert found.persists[0]
     series[:, 200:] = rng.random((4, 200, LANES)) < 0.5
-    assert not summary(series).kept[0]
+    assert not summary(series).persists[0]
 
 
 def test_a_slight_common_drift_is_seen_though_r_hat_is_small():
@@ -88,7 +88,7 @@ def test_a_slight_common_drift_is_seen_though_r_hat_is_small():
     found = summary((rng.random((4, 400, LANES)) < chance).astype(float))
     assert found.r_hat[0] < 1.02
     assert found.drifts[0]
-    assert not found.kept[0]
+    assert not found.persists[0]
 
 
 def test_forgetful_chains_are_rarely_accused():
@@ -105,7 +105,7 @@ def test_forgetful_chains_are_rarely_accused():
         smallest = fdtrc(degrees, 93, ratio).min()
         assert 4_000 * smallest > 1e-4
         assert 4_000 * smallest < 20
-    assert not persistence(means, lengths, 1e-11, means.shape[1]).kept.any()
+    assert not persistence(means, lengths, 1e-11, means.shape[1]).persists.any()
     assert not persistence(means, lengths, 1e-11, means.shape[1]).drifts.any()
 
 

@@ -150,14 +150,13 @@ def test_exact_steps_never_make_a_state_worse_and_keep_it_possible(seed, hopeles
 
     Where no order is good enough to begin with, some are held before an order is looked for.
     """
-    monkeypatch.setattr(neighbourhoods, "MOST_COST", 12.0)
     monkeypatch.setattr(order, "MOST_LOG_ENTRIES", 2 if hopeless else 60)
-    order.KEPT.clear()
+    order.REMEMBERED_ORDERS.clear()
     graph = random_graph(seed, variables=6)
     expected = by_listing(graph)
     if not expected:
         pytest.skip("no state is possible")
-    steps = neighbourhoods.Neighbourhoods(prepare(graph), seed)
+    steps = neighbourhoods.Neighbourhoods(prepare(graph), seed, most_cost=12.0)
     weight, state = expected[-1]
     changes = 0
     for _ in range(100):
@@ -166,7 +165,7 @@ def test_exact_steps_never_make_a_state_worse_and_keep_it_possible(seed, hopeles
         weight = log_weight(graph, state)
         changes += list(before) != list(state)
     assert changes > 0 or weight == pytest.approx(expected[0][0])
-    order.KEPT.clear()
+    order.REMEMBERED_ORDERS.clear()
 
 
 @pytest.mark.parametrize("seed", range(25))

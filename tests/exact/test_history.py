@@ -10,7 +10,7 @@ from tests.inference.questions.truth import hard_models
 
 
 def forget(monkeypatch):
-    order.KEPT.clear()
+    order.REMEMBERED_ORDERS.clear()
     order.KEPT_OF_GRAPHS.clear()
     monkeypatch.setattr(quick, "KEPT", WeakCache(256))
 

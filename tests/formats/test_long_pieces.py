@@ -65,7 +65,7 @@ PIECES = {
         "no potential": f"node {LONG} {{ states = (x y); }}",
     },
 }
-PER_LETTER = {".bif": bif.BYTES_PER_CHARACTER, ".net": net.BYTES_PER_CHARACTER}
+PER_LETTER = {".bif": bif.BIF_BYTES_PER_CHARACTER, ".net": net.NET_BYTES_PER_CHARACTER}
 ALL = [(suffix, name) for suffix, named in PIECES.items() for name in named]
 ERRORS = {
     ".uai": [LONG, f"MARKOV {LONG}", "MARKOV 1 2 1 1 0 2 1 " + LONG, "MARKOV " + "9" * SIZE],

@@ -38,7 +38,7 @@ def test_a_clause_expands_to_its_table():
     builder.add_clause([0, 1], [1, 2], 1.5)
     graph = builder.build()
     expected = [[0, 0, 1.5], [1.5, 1.5, 1.5]]
-    assert graph.expanded(0).tolist() == expected
+    assert graph.full_table(0).tolist() == expected
 
 
 def test_a_hard_clause_forbids():

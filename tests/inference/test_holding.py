@@ -18,7 +18,7 @@ MODEL = om.ising_grid(12, 12, 0.3, 0.1)
 @pytest.fixture(scope="module", autouse=True)
 def _no_earlier_orders():
     """Orders that other tests have found would be used again."""
-    order.KEPT.clear()
+    order.REMEMBERED_ORDERS.clear()
     order.KEPT_OF_GRAPHS.clear()
 
 

@@ -59,7 +59,7 @@ def test_auto_draws_blocks_too_where_it_samples(asked, monkeypatch):
     def refuse(*arguments, **limits):
         raise LimitError("too large")
 
-    monkeypatch.setattr("orbitmc.exact.plan.predict", refuse)
+    monkeypatch.setattr("orbitmc.inference.plan.predict", refuse)
     chosen = plan_model(pairs(), Settings(samples=50, **asked))
     assert (chosen.settings.method, chosen.settings.base) == ("gibbs", "low-width")
     assert chosen.reason.startswith("too large")

@@ -7,7 +7,6 @@ import orbitmc as om
 from orbitmc.exact import contraction as elimination
 from orbitmc.exact import templates as passes
 from orbitmc.exact.plan import predict
-from orbitmc.inference import cache as quick
 from tests.cli.commands import answer_of, grid, orbitmc, rain
 
 ASKED = ("s2_1", "s0_0")
@@ -26,7 +25,7 @@ def test_what_is_not_asked_is_not_computed(monkeypatch, spins):
         "receive",
         lambda self, variable: received.append(variable) or receive(self, variable),
     )
-    monkeypatch.setattr(quick, "cached_elimination", lambda *question: None)
+    monkeypatch.setattr("orbitmc.inference.answer.cached_elimination", lambda *question: None)
     root = predict(spins.graph).order[-1]
     om.marginals(spins, method="exact", query=[spins.names[root]])
     assert len(received) == 1

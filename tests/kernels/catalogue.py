@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc._util.arrays import indices, readonly, starts
 from orbitmc.conditionals.classify import FACTORS, FIELD
-from orbitmc.conditionals.layout import LONG, factor_groups
+from orbitmc.conditionals.layout import LONG_CLAUSE, factor_groups
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.graph.ancestral import network_of
 from orbitmc.groups._exchange_blocks import ConstantSwaps, exchange_blocks
@@ -44,7 +44,7 @@ def prepared_on(graph):
     return ways
 
 
-def on_path(prepared, chosen, path, long=LONG):
+def on_path(prepared, chosen, path, long=LONG_CLAUSE):
     """Send variables another way; literals of clauses that are `long` are counted."""
     paths = np.where(chosen, path, prepared.conditionals.path).astype(np.uint8)
     groups = factor_groups(prepared.graph, paths, long=long)

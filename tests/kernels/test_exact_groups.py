@@ -7,8 +7,8 @@ from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels._gibbs import RandomScan
-from orbitmc.kernels._mixture import lifted, orbital_kernels
-from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement
+from orbitmc.kernels._mixture import lifted
+from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement, orbital_kernels
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from orbitmc.symmetry._automorphisms import automorphisms

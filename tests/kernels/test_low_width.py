@@ -14,8 +14,8 @@ from orbitmc.graph.transforms import at_beta, side_by_side
 from orbitmc.kernels.block_gibbs import elimination
 from orbitmc.kernels.block_gibbs.elimination import eliminate, sum_values, to_probabilities
 from orbitmc.kernels.block_gibbs.growth import (
+    MOST_BLOCK_ENTRIES,
     MOST_BLOCKS,
-    MOST_ENTRIES,
     TABLES,
     Neighbours,
     Work,
@@ -293,15 +293,15 @@ def test_choosing_blocks_ends_where_its_work_does(monkeypatch):
         spend(work, visits)
 
     monkeypatch.setattr(Work, "spend", counted)
-    whole = grow_blocks(graph, all_values(graph), MOST_ENTRIES)
+    whole = grow_blocks(graph, all_values(graph), MOST_BLOCK_ENTRIES)
     all_work = sum(spent)
     spent.clear()
     limit = all_work // 20
-    blocks = grow_blocks(graph, all_values(graph), MOST_ENTRIES, limit)
+    blocks = grow_blocks(graph, all_values(graph), MOST_BLOCK_ENTRIES, limit)
     largest = all_work / len(whole) * 4  # the last block is finished
     assert sum(spent) < limit + largest < all_work / 2
     assert set().union(*(block.place for block in blocks)) == set(range(graph.variables))
-    again = grow_blocks(graph, all_values(graph), MOST_ENTRIES, limit)
+    again = grow_blocks(graph, all_values(graph), MOST_BLOCK_ENTRIES, limit)
     assert [block.order for block in blocks] == [block.order for block in again]
 
 

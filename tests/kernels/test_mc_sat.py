@@ -13,7 +13,7 @@ from orbitmc.kernels.mcsat.kernel import (
     BY_SAMPLE_SAT,
     COUNTED,
     FORCED,
-    OUTCOMES,
+    MCSAT_OUTCOMES,
     SLICES,
     UPDATES,
     describe_slices,
@@ -231,7 +231,7 @@ def test_a_sample_is_worth_a_step_for_every_variable():
 
 
 def test_words_say_whether_slices_were_drawn_exactly():
-    counts = dict.fromkeys(OUTCOMES, 1000)
+    counts = dict.fromkeys(MCSAT_OUTCOMES, 1000)
     counts |= {"components walked": 0, BY_SAMPLE_SAT: 0}
     assert describe_slices(counts) == "every slice was drawn exactly, by counting"
     counts["components walked"] = 9

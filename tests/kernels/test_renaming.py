@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.groups._exchange_blocks import NO_CONSTANT, swap_image
+from orbitmc.groups._exchange_blocks import NO_OWNER, swap_image
 from orbitmc.kernels.renaming import renaming
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_model import model_of
@@ -41,7 +41,7 @@ def images_of(swaps, one, other):
         for variable in swaps.mention[begin:end].tolist():
             image, both = swap_image(swaps, variable, constant, partner)
             assert both == (variable in mentions(swaps, partner))
-            if image not in (NO_CONSTANT, variable):
+            if image not in (NO_OWNER, variable):
                 found[variable] = int(image)
     return found
 

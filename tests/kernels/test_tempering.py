@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.conditionals.layout import LONG
+from orbitmc.conditionals.layout import LONG_CLAUSE
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
@@ -89,8 +89,8 @@ def test_hot_copies_start_where_their_lanes_do():
 
 
 def test_hot_copies_count_literals_of_all_their_clauses():
-    builder = Builder(np.full(LONG, 2))
-    builder.add_clause(range(LONG), [1] * LONG, 0.5)
+    builder = Builder(np.full(LONG_CLAUSE, 2))
+    builder.add_clause(range(LONG_CLAUSE), [1] * LONG_CLAUSE, 0.5)
     prepared = prepare(builder.build())
     memory = tempering(prepared, [1.0, 0.5, 0.2]).memory(prepared, 32)
     assert memory.scratch.counts.shape == (1, 32)

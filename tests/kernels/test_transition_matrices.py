@@ -9,7 +9,12 @@ from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.protocol import steps
-from orbitmc.kernels.testing.exact import one_step, outcomes, transition_matrix
+from orbitmc.kernels.testing.exact import (
+    change_given_shared,
+    one_step,
+    outcomes,
+    transition_matrix,
+)
 from tests.kernels.catalogue import (
     kernels_on,
     moves_on,
@@ -92,6 +97,16 @@ def test_moves_of_many_variables_keep_the_distribution(flavour):
             assert max(stationary, balance) <= EXACT, (flavour, seed, name)
             seen.add(name)
     assert seen
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_kernels_keep_the_distribution_given_whatever_all_lanes_share(flavour):
+    """So lanes are uncorrelated, and their spread is the error of an answer."""
+    for seed in range(3):
+        graph = random_graph([seed, 90, list(FLAVOURS).index(flavour)], **FLAVOURS[flavour])
+        for kernels in (kernels_on, orbital_kernels_on, moves_on):
+            for name, run in kernels(graph).items():
+                assert change_given_shared(graph, run).max() <= EXACT, (flavour, seed, name)
 
 
 @pytest.mark.parametrize("equal", [True, False])

@@ -33,7 +33,7 @@ def weighted(rules):
 
 
 def apart(monkeypatch):
-    monkeypatch.setattr("orbitmc.mln.grounding.folding.FEWEST", 10**6)
+    monkeypatch.setattr("orbitmc.mln.grounding.folding.FEWEST_RULES", 10**6)
 
 
 def test_ground_together_or_apart_the_model_is_the_same(monkeypatch):
@@ -51,7 +51,7 @@ def test_ground_together_or_apart_the_model_is_the_same(monkeypatch):
 
 @pytest.mark.parametrize(("fewest", "expected"), [(9, 1 + 1 + 1 + 1), (16, 1 + 9 + 1 + 1)])
 def test_rules_are_folded_where_enough_are_alike(monkeypatch, fewest, expected):
-    monkeypatch.setattr("orbitmc.mln.grounding.folding.FEWEST", fewest)
+    monkeypatch.setattr("orbitmc.mln.grounding.folding.FEWEST_RULES", fewest)
     program = weighted(RULES)
     found = ground(program, parse_database(DATA, program), QUERY)
     folded = list(templates(program.rules, found.first_weight, program.predicates, found.universe))

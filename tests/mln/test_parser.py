@@ -358,7 +358,7 @@ def test_texts_that_begin_much_and_end_nothing():
 
 
 def test_copies_by_stars_are_limited(monkeypatch):
-    monkeypatch.setattr("orbitmc.mln.language.parser.MOST_COPIES", 20)
+    monkeypatch.setattr("orbitmc.mln.language.parser.MOST_STAR_COPIES", 20)
     line = "1 *X(x) v *X(y) v *X(z)\n"
     assert len(parse("X(p)\n" + line * 2).rules) == 16
     with pytest.raises(LimitError, match=r"<text>:4:3: .* more than 20 copies"):

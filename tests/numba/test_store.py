@@ -132,13 +132,12 @@ def test_a_link_is_no_folder(places):
     assert store.folder() == places / "usual" / "orbitmc" / "machine-code"
 
 
-def test_what_was_not_used_for_longest_makes_room(empty_folder, monkeypatch):
-    monkeypatch.setattr(store, "MOST_BYTES", 250)
+def test_what_was_not_used_for_longest_makes_room(empty_folder):
     for age, name in enumerate(["new", "older", "oldest"]):
         file = empty_folder / name
         file.write_bytes(bytes(100))
         os.utime(file, (1e9 - age, 1e9 - age))
-    store.write(empty_folder / "code", b"x")
+    store.write(empty_folder / "code", b"x", most_bytes=250)
     assert sorted(file.name for file in empty_folder.iterdir()) == ["code", "new", "older"]
 
 
@@ -166,9 +165,9 @@ def test_a_process_whose_sources_were_edited_since_it_began_keeps_and_finds_noth
     empty_folder, monkeypatch
 ):
     edited = Path(__file__).stat().st_mtime_ns
-    monkeypatch.setattr(sources, "BEGUN", time.time_ns())
+    monkeypatch.setattr(sources, "PROCESS_START", time.time_ns())
     assert file_for(some_function).parent == empty_folder
-    monkeypatch.setattr(sources, "BEGUN", edited - 1)
+    monkeypatch.setattr(sources, "PROCESS_START", edited - 1)
     assert file_for(some_function) is None
 
 
@@ -176,3 +175,21 @@ def test_other_versions_have_other_files(empty_folder, monkeypatch):
     before = file_for(some_function)
     monkeypatch.setattr(store.numba, "__version__", "0.0.1")
     assert before.name != file_for(some_function).name
+
+
+def test_what_was_looked_up_is_loaded_without_another_look(empty_folder, monkeypatch):
+    class Target(HostCode):
+        def codegen(self):
+            return self
+
+        def refresh(self):
+            pass
+
+    code, looks = store.MachineCode(some_function, lambda signature: set()), []
+    digest = store.digest_of
+    monkeypatch.setattr(store, "digest_of", lambda modules: (looks.append(1), digest(modules))[1])
+    assert not code.has("(int64,)", Target())
+    assert code.load_overload("(int64,)", Target()) is None
+    assert len(looks) == 1
+    assert code.load_overload("(int64,)", Target()) is None
+    assert len(looks) == 2

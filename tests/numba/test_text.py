@@ -157,7 +157,7 @@ def test_a_large_limit_reserves_no_memory(tmp_path, pack):
 
 
 def test_a_file_is_read_in_pieces_up_to_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("orbitmc._util.text.PIECE", 10)
+    monkeypatch.setattr("orbitmc._util.text.READ_BYTES", 10)
     path = tmp_path / "some"
     path.write_bytes(bytes(range(100)))
     assert read_bytes(path, memory=400) == bytes(range(100))

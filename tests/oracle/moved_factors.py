@@ -50,7 +50,7 @@ def _is_image(graph, factor, other, image):
     if {image.get(v, v) for v in mine} != set(theirs):
         return False
     sizes = [range(int(graph.cardinality[v])) for v in theirs]
-    table, renamed = graph.expanded(factor), graph.expanded(other)
+    table, renamed = graph.full_table(factor), graph.full_table(other)
     return all(
         np.isclose(
             table[tuple(state[image.get(v, v)] for v in mine)],

@@ -8,7 +8,7 @@ import pytest
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.report import answer_files as duration
-from orbitmc.report.answer_files import TRIED, json_pieces, writing_seconds
+from orbitmc.report.answer_files import MOST_VARIABLES_TRIED, json_pieces, writing_seconds
 from orbitmc.report.terminal import csv_pieces, plain_pieces
 
 
@@ -27,10 +27,13 @@ def test_a_value_costs_as_much_in_a_large_answer_as_in_a_small_one(monkeypatch, 
         yield from pieces(answer)
         clock.now += 3.0 * len(answer.columns.probability)
 
-    asked = model(4 * TRIED)
-    assert writing_seconds(asked, slow) == pytest.approx(3.0 * 10 * TRIED)
-    assert clock.now == 3.0 * 2.5 * TRIED
+    asked = model(4 * MOST_VARIABLES_TRIED)
+    assert writing_seconds(asked, slow) == pytest.approx(3.0 * 10 * MOST_VARIABLES_TRIED)
+    assert clock.now == 3.0 * 2.5 * MOST_VARIABLES_TRIED
 
 
 def test_small_answers_take_no_time():
-    assert writing_seconds(model(TRIED), lambda answer: pytest.fail("nothing to try")) == 0.0
+    assert (
+        writing_seconds(model(MOST_VARIABLES_TRIED), lambda answer: pytest.fail("nothing to try"))
+        == 0.0
+    )

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from orbitmc.estimate import marginals as columns_module
 from orbitmc.estimate.formatting import headings, plain_table, rows
 from orbitmc.estimate.marginals import (
     MARGINAL_COLUMNS,
@@ -20,7 +19,6 @@ from orbitmc.estimate.marginals import (
     concatenate_columns,
 )
 from orbitmc.estimate.verdicts import EXACT, FAIR, OBSERVED, RARE, UNMIXED
-from orbitmc.report import terminal as tables
 from orbitmc.report.answer_files import json_pieces
 from orbitmc.report.terminal import csv_pieces, plain_pieces, show_answer
 from tests.gathered import gathered
@@ -51,11 +49,9 @@ def answer(seed, variables=30, certain_too=True):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_streamed_table_is_the_table_as_a_whole(monkeypatch, seed):
-    monkeypatch.setattr(columns_module, "ROWS", 7)
-    monkeypatch.setattr(tables, "LINES", 5)
+def test_a_streamed_table_is_the_table_as_a_whole(seed):
     found = answer(seed, certain_too=seed % 2 == 0)
-    pieces = list(plain_pieces(found))
+    pieces = list(plain_pieces(found, rows_at_a_time=7, lines_at_a_time=5))
     assert len(pieces) > 3
     assert "".join(pieces) == plain_table(headings(found), list(rows(found))) + "\n"
 
@@ -70,21 +66,20 @@ def test_an_exact_table_and_an_empty_one_are_streamed_too():
     assert "".join(plain_pieces(nothing)) == plain_table(headings(nothing), []) + "\n"
 
 
-def test_a_long_table_is_plain_on_a_terminal(monkeypatch):
+def test_a_long_table_is_plain_on_a_terminal():
     found = answer(1)
-    monkeypatch.setattr(tables, "MOST_COLOURED", 10)
     file = io.StringIO()
-    show_answer(found, Console(file=file, force_terminal=True, width=60))
+    console = Console(file=file, force_terminal=True, width=60)
+    show_answer(found, console, most_coloured=10)
     assert file.getvalue() == "".join(plain_pieces(found))
 
 
 @pytest.mark.parametrize("rows_at_a_time", [1, 7, 4096])
-def test_streamed_numbers_are_all_there(monkeypatch, rows_at_a_time):
-    monkeypatch.setattr(columns_module, "ROWS", rows_at_a_time)
+def test_streamed_numbers_are_all_there(rows_at_a_time):
     found = answer(3)
-    whole = json.loads("".join(json_pieces(found)))
+    whole = json.loads("".join(json_pieces(found, rows_at_a_time)))
     assert list(whole["variables"]) == list(found)
-    lines = list(csv.DictReader(io.StringIO("".join(csv_pieces(found)))))
+    lines = list(csv.DictReader(io.StringIO("".join(csv_pieces(found, rows_at_a_time)))))
     expected = []
     for name, own in found.items():
         held = whole["variables"][name]

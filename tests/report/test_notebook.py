@@ -7,8 +7,8 @@ import pytest
 
 import orbitmc as om
 from orbitmc.inference.symmetries import symmetry_overview
-from orbitmc.report.notebook import MOST_ROWS
-from orbitmc.report.svg import MOST_VARIABLES
+from orbitmc.report.notebook import MOST_NOTEBOOK_ROWS
+from orbitmc.report.svg import MOST_VARIABLES_DRAWN
 from tests.report.test_page import EVIL, Tags
 
 
@@ -59,8 +59,8 @@ def test_a_badge_says_how_an_answer_ended(sprinkler):
 
 
 def test_large_models_are_not_drawn():
-    side = MOST_VARIABLES + 1
-    assert "<circle" in shown(om.ising_grid(1, MOST_VARIABLES, 0.3))
+    side = MOST_VARIABLES_DRAWN + 1
+    assert "<circle" in shown(om.ising_grid(1, MOST_VARIABLES_DRAWN, 0.3))
     text = shown(om.ising_grid(1, side, 0.3))
     assert "<svg" not in text
     assert f"{side} variables" in text
@@ -98,7 +98,7 @@ def test_values_of_a_variable_are_sorted_by_probability(sprinkler):
 
 def test_long_answers_are_cut_and_say_so():
     text = shown(om.marginals(om.ising_grid(1, 300, 0.3)))
-    assert text.count("<tr class=") == MOST_ROWS
+    assert text.count("<tr class=") == MOST_NOTEBOOK_ROWS
     assert "… and 400 more rows" in text
 
 

@@ -13,7 +13,7 @@ import orbitmc as om
 from orbitmc.cli.main import app
 from orbitmc.errors import InputError
 from orbitmc.estimate.statistics import CoursePoint
-from orbitmc.report.page import MOST_ROWS
+from orbitmc.report.page import MOST_PAGE_ROWS
 from tests.report.browser import needs_chromium, opened, written
 
 SECTIONS = (
@@ -130,8 +130,8 @@ def test_a_large_model_has_a_small_page_and_its_rows_beside_it(tmp_path):
     text = page_of(answer, tmp_path)
     assert "e20065 symmetries" in text  # 6000!
     assert len(text.encode()) < 1_000_000
-    assert text.count("<tr class=") == MOST_ROWS
-    assert f"{12000 - MOST_ROWS:,} more rows are in <b>page.csv</b>" in text
+    assert text.count("<tr class=") == MOST_PAGE_ROWS
+    assert f"{12000 - MOST_PAGE_ROWS:,} more rows are in <b>page.csv</b>" in text
     with (tmp_path / "page.csv").open() as file:
         assert len(list(csv.reader(file))) == 12001
 
@@ -140,7 +140,7 @@ def test_a_variable_of_many_values_does_not_fill_a_page(tmp_path):
     size = 50_000
     model = om.model({"x": [str(value) for value in range(size)]}, [(["x"], np.ones(size))])
     text = page_of(om.marginals(model), tmp_path)
-    assert text.count("<tr class=") == MOST_ROWS
+    assert text.count("<tr class=") == MOST_PAGE_ROWS
     assert len(text.encode()) < 1_000_000
 
 
@@ -212,7 +212,7 @@ def test_a_page_is_no_wider_than_its_window(sampled, tmp_path, width):
 
 
 def wide_model(folder):
-    names = {f"x{number}": ["no", "yes"] for number in range(MOST_ROWS)}
+    names = {f"x{number}": ["no", "yes"] for number in range(MOST_PAGE_ROWS)}
     path = folder / "wide.json"
     om.write(om.model(names, [([name], [1, 3]) for name in names]), path)
     return path
@@ -250,7 +250,7 @@ def test_rows_that_are_written_anyway_may_be_those_of_the_page(tmp_path):
     page, rows = tmp_path / "page.html", tmp_path / "page.csv"
     assert infer(wide_model(tmp_path), "--report", page, "-o", rows).exit_code == 0
     with rows.open() as file:
-        assert len(list(csv.reader(file))) == 2 * MOST_ROWS + 1
+        assert len(list(csv.reader(file))) == 2 * MOST_PAGE_ROWS + 1
 
 
 def test_a_small_page_leaves_its_neighbours_alone(tmp_path):
@@ -263,7 +263,7 @@ def test_a_small_page_leaves_its_neighbours_alone(tmp_path):
 
 def test_a_page_of_many_atoms_goes_over_no_file(tmp_path):
     program = tmp_path / "many.mln"
-    program.write_text(f"person = {{1, ..., {MOST_ROWS + 1}}}\nSmokes(person)\n1 Smokes(x)\n")
+    program.write_text(f"person = {{1, ..., {MOST_PAGE_ROWS + 1}}}\nSmokes(person)\n1 Smokes(x)\n")
     (tmp_path / "page.csv").write_text("my own numbers\n")
     done = infer(program, "--report", tmp_path / "page.html")
     assert done.exit_code == 2

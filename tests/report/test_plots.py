@@ -6,7 +6,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import InputError
-from orbitmc.report.plots import MOST_CHAINS, autocorrelation, label_logarithms
+from orbitmc.report.plots import MOST_CHAINS_DRAWN, autocorrelation, label_logarithms
 
 mpl.use("agg")
 import matplotlib.pyplot as plt  # the backend must be chosen first
@@ -63,8 +63,8 @@ def test_draws_show_what_chains_remember_and_where_means_settle():
     values = drawn.values[:, :, 0]
     usual = int(values.mean() > 0.5)
     assert mean.get_ydata()[-1] == pytest.approx((values == usual).mean())
-    single = [line.get_ydata()[-1] for line in right.lines[:MOST_CHAINS]]
-    assert single == pytest.approx((values[:MOST_CHAINS] == usual).mean(axis=1).tolist())
+    single = [line.get_ydata()[-1] for line in right.lines[:MOST_CHAINS_DRAWN]]
+    assert single == pytest.approx((values[:MOST_CHAINS_DRAWN] == usual).mean(axis=1).tolist())
     with pytest.raises(InputError, match="no draws of 'nobody'"):
         drawn.plot(["nobody"])
 

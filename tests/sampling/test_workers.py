@@ -298,7 +298,7 @@ def test_many_rows_are_spread(monkeypatch):
     from orbitmc.inference._predict import predictions
     from orbitmc.inference.settings import Settings
 
-    monkeypatch.setattr(batches, "TOGETHER", 1)
+    monkeypatch.setattr(batches, "BYTES_TOGETHER", 1)
     rng = np.random.default_rng(1)
     rows = [{name: str(rng.choice(["down", "up"])) for name in GRID.names[:14]} for _ in range(200)]
     copying = Copying()

@@ -203,7 +203,7 @@ def test_fields_are_centred_averages_over_everything_else(seed):
     everything = np.array(states(graph))
     weights = np.zeros(len(everything))
     for factor in range(graph.factors):
-        table = graph.expanded(factor)
+        table = graph.full_table(factor)
         weights += table[tuple(everything[:, graph.scope_of(factor)].T)]
     for variable in range(graph.variables):
         values = range(int(graph.cardinality[variable]))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc import symmetry
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.groups.permutation_groups import orbits
@@ -84,7 +85,7 @@ def test_nothing_is_searched_where_it_cannot_help(model, monkeypatch):
     def searched(*question, **settings):
         raise AssertionError("this takes time and has to be compiled")
 
-    monkeypatch.setattr(generators, "automorphisms", searched)
+    monkeypatch.setattr(symmetry, "automorphisms", searched)
     made = model()
     assert FAMILY.guess(made) is None
     assert group_of(made) is None
@@ -94,6 +95,6 @@ def test_a_search_that_was_not_finished_counts_for_nothing(monkeypatch):
     def cut_short(*question, **settings):
         return replace(original(*question, **settings), complete=False)
 
-    original = generators.automorphisms
-    monkeypatch.setattr(generators, "automorphisms", cut_short)
+    original = symmetry.automorphisms
+    monkeypatch.setattr(symmetry, "automorphisms", cut_short)
     assert group_of(spins(ring(12))) is None

@@ -37,6 +37,7 @@ class MachineCode:
     def __init__(self, function: Any, modules_of: Callable[[Any], set[str]]) -> None:
         self._function, self._modules_of = function, modules_of
         self._enabled = function.__closure__ is None
+        self._looked_up: dict[Any, Path | None] = {}
 
     @property
     def cache_path(self) -> str:
@@ -54,12 +55,16 @@ class MachineCode:
     def has(self, signature: Any, target_context: Any) -> bool:
         """Whether there is a compiled function of a signature."""
         file = self._file(signature, target_context.codegen())
+        self._looked_up[signature] = file  # to load it takes no second look at all sources
         return file is not None and file.exists()
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Give the compiled function of a signature, if it is there."""
         target_context.refresh()
-        file = self._file(signature, target_context.codegen())
+        if signature in self._looked_up:
+            file = self._looked_up.pop(signature, None)
+        else:
+            file = self._file(signature, target_context.codegen())
         payload = None if file is None else read(file)
         if payload is None:
             return None
@@ -110,7 +115,7 @@ def read(file: Path) -> bytes | None:
     return payload if hashlib.sha256(payload).digest() == checksum else None
 
 
-def write(file: Path, payload: bytes) -> None:
+def write(file: Path, payload: bytes, *, most_bytes: int = MOST_BYTES) -> None:
     """Put a file into its place at once; a full or unwritable disk costs only time later."""
     try:
         handle, name = tempfile.mkstemp(dir=file.parent)
@@ -121,19 +126,19 @@ def write(file: Path, payload: bytes) -> None:
         except OSError:
             os.unlink(name)
             return
-        _make_room(file.parent)
+        _make_room(file.parent, most_bytes)
     except OSError:
         return
 
 
 @functools.cache
-def _make_room(place: Path) -> None:
+def _make_room(place: Path, most_bytes: int) -> None:
     """Remove what was not used for longest, once per process, until the rest is small enough."""
     files = sorted(place.iterdir(), key=lambda file: -file.stat().st_mtime)
     total = 0
     for file in files:
         total += file.stat().st_size
-        if total > MOST_BYTES:
+        if total > most_bytes:
             file.unlink(missing_ok=True)
 
 

@@ -10,14 +10,14 @@ from orbitmc._numba.jit import shared
 Bits = NDArray[np.uint64]
 Matrix = NDArray[np.bool_]
 
-WORD = 64
+WORD_BITS = 64
 
 
 def pack_bits(matrix: Matrix) -> Bits:
     """Pack each row of a Boolean matrix into words, first column in the lowest bit."""
     rows, columns = matrix.shape
-    words = max(1, (columns + WORD - 1) // WORD)
-    padded = np.zeros((rows, words * WORD), dtype=np.bool_)
+    words = max(1, (columns + WORD_BITS - 1) // WORD_BITS)
+    padded = np.zeros((rows, words * WORD_BITS), dtype=np.bool_)
     padded[:, :columns] = matrix
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
@@ -46,13 +46,15 @@ def lowest(bits: np.uint64) -> int:
 
 @shared
 def test_bit(row: Bits, number: int) -> bool:
-    return bool((row[number // WORD] >> np.uint64(number % WORD)) & np.uint64(1))
+    return bool((row[number // WORD_BITS] >> np.uint64(number % WORD_BITS)) & np.uint64(1))
 
 
 @shared
 def set_bit(row: Bits, number: int, present: bool) -> None:
-    bit = np.uint64(1) << np.uint64(number % WORD)
-    row[number // WORD] = row[number // WORD] | bit if present else row[number // WORD] & ~bit
+    bit = np.uint64(1) << np.uint64(number % WORD_BITS)
+    row[number // WORD_BITS] = (
+        row[number // WORD_BITS] | bit if present else row[number // WORD_BITS] & ~bit
+    )
 
 
 @shared

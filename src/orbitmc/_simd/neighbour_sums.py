@@ -12,10 +12,10 @@ from orbitmc._simd.vector_code import (
     EIGHT,
     I32,
     I64,
-    NUMBERS,
+    NUMBER_VECTOR,
     ROW,
     STREAMS,
-    WORDS,
+    WORD_VECTOR,
     Call,
     allocate,
     broadcast,
@@ -26,7 +26,7 @@ from orbitmc._simd.vector_code import (
     splat,
     vector_code,
 )
-from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Singles, Width
+from orbitmc._util.arrays import CACHE_LINE, Bytes, Floats, Index, Indices, Singles, Width
 
 
 def add_by_eight(
@@ -43,11 +43,11 @@ def add_by_eight(
 @vector_code(add_by_eight)
 def _add_by_eight(call: Call) -> None:
     builder, indices = call.builder, call.array("index")
-    table = call.load(call.array("limit"), call.number("start"), WORDS)
+    table = call.load(call.array("limit"), call.number("start"), WORD_VECTOR)
     long, numbers = ir.VectorType(I64, STREAMS), ir.VectorType(ir.DoubleType(), STREAMS)
     total = splat(0, long)
     for lane in range(0, call.lanes, STREAMS):
-        places = builder.zext(call.load(indices, lane, EIGHT), WORDS)
+        places = builder.zext(call.load(indices, lane, EIGHT), WORD_VECTOR)
         total = builder.add(total, builder.zext(look_up(builder, table, places), long))
     chances = builder.fmul(builder.sitofp(total, numbers), splat(2.0**-32, numbers))
     sums, place = call.array("sums"), call.number("place")
@@ -65,9 +65,9 @@ def add_row_by_eight(
 def _add_row_by_eight(call: Call) -> None:
     builder, row = call.builder, call.row("values", "variable")
     numbers = ir.VectorType(ir.DoubleType(), STREAMS)
-    total = splat(0, WORDS)
+    total = splat(0, WORD_VECTOR)
     for lane in range(0, call.lanes, STREAMS):
-        total = builder.add(total, builder.zext(call.load(row, lane, EIGHT), WORDS))
+        total = builder.add(total, builder.zext(call.load(row, lane, EIGHT), WORD_VECTOR))
     sums, place = call.array("sums"), call.number("place")
     added = builder.sitofp(total, numbers)
     call.store(builder.fadd(call.load(sums, place, numbers), added), sums, place)
@@ -99,10 +99,10 @@ def _add_sextet(call: Call) -> None:
     for chunk in range(0, call.lanes, 32):
         patterns = [_pattern(call, rows[3 * k : 3 * k + 3], chunk) for k in range(2)]
         for part in range(0, 32, STREAMS):
-            total = call.load(fields, chunk + part, NUMBERS)
+            total = call.load(fields, chunk + part, NUMBER_VECTOR)
             for table, pattern in zip(tables, patterns, strict=True):
-                places = builder.zext(eight_of(builder, pattern, part), WORDS)
-                terms = builder.bitcast(look_up(builder, table, places), NUMBERS)
+                places = builder.zext(eight_of(builder, pattern, part), WORD_VECTOR)
+                terms = builder.bitcast(look_up(builder, table, places), NUMBER_VECTOR)
                 total = builder.fadd(total, terms)
             call.store(total, fields, chunk + part)
 
@@ -118,7 +118,7 @@ def _rows_of_six(call: Call) -> list[Any]:
 def _two_tables(call: Call) -> list[Any]:
     """Two tables of eight float32, by their bits."""
     start, sums = call.number("start"), call.array("sums")
-    return [call.load(sums, call.builder.add(start, I64(8 * k)), WORDS) for k in range(2)]
+    return [call.load(sums, call.builder.add(start, I64(8 * k)), WORD_VECTOR) for k in range(2)]
 
 
 def _pattern(call: Call, rows: list[Any], lane: int) -> Any:
@@ -170,7 +170,6 @@ def logistic(field: np.float32) -> np.float32:
 # Sums stay in registers until all neighbours are read; a loop over lanes inside one over neighbours
 # would store and load them for each.
 
-LINE = 64  # bytes that the processor fetches together
 
 Step = Callable[[Any, Any, Any], Any]
 """From a sum, a row of a neighbour and its role to the next sum."""
@@ -185,7 +184,7 @@ def _fetch_row(call: Call) -> None:
     builder, row = call.builder, call.row("values", "variable")
     kind = ir.FunctionType(ir.VoidType(), [row.type, I32, I32, I32])
     fetch = declare(builder.module, kind, "llvm.prefetch.p0")
-    for lane in range(0, call.lanes, LINE):
+    for lane in range(0, call.lanes, CACHE_LINE):
         builder.call(fetch, [call.at(row, lane), I32(0), I32(3), I32(1)])  # to read, for long, data
 
 
@@ -265,12 +264,12 @@ def _places_of_rows(call: Call) -> None:
     builder = call.builder
 
     def walk(total: Any, row: Any, role: Any) -> Any:
-        steps = builder.mul(builder.zext(row, WORDS), broadcast(builder, role, STREAMS))
+        steps = builder.mul(builder.zext(row, WORD_VECTOR), broadcast(builder, role, STREAMS))
         return builder.add(total, steps)
 
     begin = builder.trunc(call.number("start"), ir.IntType(32))
-    totals = _fold_rows(call, walk, WORDS, EIGHT, broadcast(builder, begin, STREAMS))
-    _store(call, totals, "place", WORDS)
+    totals = _fold_rows(call, walk, WORD_VECTOR, EIGHT, broadcast(builder, begin, STREAMS))
+    _store(call, totals, "place", WORD_VECTOR)
 
 
 def _fold_rows(call: Call, step: Step, kind: Any, read: Any, begin: Any) -> list[Any]:

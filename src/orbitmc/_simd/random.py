@@ -28,10 +28,10 @@ from orbitmc._simd.vector_code import (
     HAS_AVX2,
     I32,
     I64,
-    NUMBERS,
+    NUMBER_VECTOR,
     ROW,
     STREAMS,
-    WORDS,
+    WORD_VECTOR,
     Call,
     concatenate,
     declare,
@@ -65,7 +65,9 @@ class Stream(IntEnum):
 
 EVEN = 0xFFFFFFFE  # the lowest bit of a number is weak
 LARGEST_CHANCE = 2147483520.0  # the largest float32 below 2^31
-ROUNDING = 1.5 * 2.0**23  # added to a small float32, leaves the nearest integer in its low bits
+NEAREST_INTEGER_SHIFT = (
+    1.5 * 2.0**23
+)  # added to a small float32, leaves the nearest integer in its low bits
 NO_LOSS = 2.0**-20  # a log-ratio so near to 0 is 0 but for the rounding of float32 sums
 BITS = 31  # of a number are good for coins: the lowest is always 0
 FOUR = ir.VectorType(ir.FloatType(), 4)
@@ -86,7 +88,7 @@ def _draw_vector(builder: Any, state: list[Any]) -> Any:
     """Do what `_draw` does."""
 
     def by(shift: int) -> Any:
-        return splat(shift, WORDS)
+        return splat(shift, WORD_VECTOR)
 
     drawn = builder.and_(builder.add(state[0], state[3]), by(EVEN))
     shifted = builder.shl(state[1], by(9))
@@ -103,7 +105,7 @@ def _draw_vector(builder: Any, state: list[Any]) -> Any:
 def _state(call: Call) -> Iterator[list[Any]]:
     """The state of the generators, written back in the end."""
     streams = call.array("streams")
-    state = [call.load(streams, STREAMS * word, WORDS) for word in range(4)]
+    state = [call.load(streams, STREAMS * word, WORD_VECTOR) for word in range(4)]
     yield state
     for word in range(4):
         call.store(state[word], streams, STREAMS * word)
@@ -141,10 +143,10 @@ def flip_by_eight(
 @vector_code(flip_by_eight)
 def _flip_by_eight(call: Call) -> None:
     builder, places = call.builder, call.array("index")
-    table = call.load(call.array("limit"), call.number("start"), WORDS)
+    table = call.load(call.array("limit"), call.number("start"), WORD_VECTOR)
 
     def below(state: list[Any], lane: int) -> Any:
-        place = builder.zext(call.load(places, lane, EIGHT), WORDS)
+        place = builder.zext(call.load(places, lane, EIGHT), WORD_VECTOR)
         limit = look_up(builder, table, place)
         return builder.icmp_unsigned("<", _draw_vector(builder, state), limit)
 
@@ -179,8 +181,8 @@ def _choose_of_three(call: Call) -> None:
             pair = call.load(limits, place, I64)
             pairs = builder.insert_element(pairs, pair, I32(k))
         drawn = _draw_vector(builder, state)
-        low = builder.trunc(pairs, WORDS)
-        high = builder.trunc(builder.lshr(pairs, splat(32, PAIRS)), WORDS)
+        low = builder.trunc(pairs, WORD_VECTOR)
+        high = builder.trunc(builder.lshr(pairs, splat(32, PAIRS)), WORD_VECTOR)
         steps = [builder.icmp_unsigned(">=", drawn, threshold) for threshold in (low, high)]
         return builder.add(*(builder.zext(step, EIGHT) for step in steps))
 
@@ -207,8 +209,8 @@ def _toss_lanes(call: Call) -> None:
         number = lane // STREAMS % BITS
         if number == 0:
             drawn = _draw_vector(builder, state)
-        bit = builder.and_(drawn, splat(1 << BITS - number, WORDS))
-        return builder.icmp_unsigned("!=", bit, splat(0, WORDS))
+        bit = builder.and_(drawn, splat(1 << BITS - number, WORD_VECTOR))
+        return builder.icmp_unsigned("!=", bit, splat(0, WORD_VECTOR))
 
     _store_bits(call, toss, call.array("coins"))
 
@@ -228,10 +230,10 @@ def _accept_lanes(call: Call) -> None:
     def accept(state: list[Any], lane: int) -> Any:
         halves = [call.load(ratios, lane + 4 * half, DOUBLES) for half in range(2)]
         rounded = concatenate(builder, [_round_to_float32(builder, half) for half in halves])
-        sure = builder.fcmp_ordered(">=", rounded, splat(-NO_LOSS, NUMBERS))
-        power = builder.fmul(_exponential(builder, rounded), splat(LARGEST_CHANCE, NUMBERS))
-        drawn = builder.lshr(_draw_vector(builder, state), splat(1, WORDS))
-        chosen = builder.icmp_signed("<", drawn, builder.fptosi(power, WORDS))
+        sure = builder.fcmp_ordered(">=", rounded, splat(-NO_LOSS, NUMBER_VECTOR))
+        power = builder.fmul(_exponential(builder, rounded), splat(LARGEST_CHANCE, NUMBER_VECTOR))
+        drawn = builder.lshr(_draw_vector(builder, state), splat(1, WORD_VECTOR))
+        chosen = builder.icmp_signed("<", drawn, builder.fptosi(power, WORD_VECTOR))
         return builder.or_(sure, chosen)
 
     _store_bits(call, accept, call.array("accepted"))
@@ -247,17 +249,19 @@ def _store_bits(call: Call, eight_bits: Any, target: Any) -> None:
 
 def _exponential(builder: Any, x: Any) -> Any:
     """Do what `exponential` does for eight numbers, of which positive ones count as 0."""
-    zero, rounding = splat(0.0, NUMBERS), splat(ROUNDING, NUMBERS)
+    zero, rounding = splat(0.0, NUMBER_VECTOR), splat(NEAREST_INTEGER_SHIFT, NUMBER_VECTOR)
     negative = builder.select(builder.fcmp_ordered("<", x, zero), x, zero)
-    scaled = builder.fmul(negative, splat(1.44269504, NUMBERS))
+    scaled = builder.fmul(negative, splat(1.44269504, NUMBER_VECTOR))
     shifted = builder.fadd(scaled, rounding)
     rest = builder.fsub(scaled, builder.fsub(shifted, rounding))
-    power = splat(float(POLYNOMIAL[-1]), NUMBERS)
+    power = splat(float(POLYNOMIAL[-1]), NUMBER_VECTOR)
     for coefficient in POLYNOMIAL[-2::-1]:
-        power = multiply_add(builder, power, rest, splat(float(coefficient), NUMBERS))
-    exponent = builder.shl(builder.bitcast(shifted, WORDS), splat(23, WORDS))
-    result = builder.bitcast(builder.add(builder.bitcast(power, WORDS), exponent), NUMBERS)
-    above = builder.fcmp_ordered(">", x, splat(-87.0, NUMBERS))
+        power = multiply_add(builder, power, rest, splat(float(coefficient), NUMBER_VECTOR))
+    exponent = builder.shl(builder.bitcast(shifted, WORD_VECTOR), splat(23, WORD_VECTOR))
+    result = builder.bitcast(
+        builder.add(builder.bitcast(power, WORD_VECTOR), exponent), NUMBER_VECTOR
+    )
+    above = builder.fcmp_ordered(">", x, splat(-87.0, NUMBER_VECTOR))
     return builder.select(above, result, zero)
 
 

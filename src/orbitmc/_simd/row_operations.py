@@ -15,7 +15,7 @@ from orbitmc._simd.vector_code import (
     EIGHT,
     I32,
     I64,
-    NUMBERS,
+    NUMBER_VECTOR,
     ROW,
     STREAMS,
     Call,
@@ -27,7 +27,7 @@ from orbitmc._simd.vector_code import (
 )
 from orbitmc._util.arrays import Bytes, Index, Indices, Singles, Width
 
-NONE = splat(0, ROW)
+ZERO_ROW = splat(0, ROW)
 
 
 def rows_differ(
@@ -40,7 +40,7 @@ def rows_differ(
 @vector_code(rows_differ)
 def _rows_differ(call: Call) -> Any:
     first, second = call.row("values", "variable"), call.row("proposed", "place")
-    difference = NONE
+    difference = ZERO_ROW
     for lane in range(0, call.lanes, 32):
         differing = call.builder.xor(*(call.load(start, lane, ROW) for start in (first, second)))
         difference = call.builder.or_(difference, differing)
@@ -95,7 +95,7 @@ def _choose_by_coins(call: Call) -> None:
     low, high = (call.row("values", name) for name in ("tails", "heads"))
     for lane in range(0, call.lanes, 32):
         tails, heads, coin = (call.load(start, lane, ROW) for start in (low, high, tosses))
-        call.store(call.builder.select(_differ(call, coin, NONE), heads, tails), target, lane)
+        call.store(call.builder.select(_differ(call, coin, ZERO_ROW), heads, tails), target, lane)
 
 
 def keep_accepted(
@@ -124,7 +124,7 @@ def _keep_accepted(call: Call) -> Any:
     total = I64(0)
     for lane in range(0, call.lanes, 32):
         new, old, accepted, before = (call.load(start, lane, ROW) for start in starts)
-        wanted, differs = _differ(call, accepted, NONE), _differ(call, new, old)
+        wanted, differs = _differ(call, accepted, ZERO_ROW), _differ(call, new, old)
         counted = _count(call, call.builder.and_(differs, wanted))
         total = call.builder.add(total, counted)
         call.store(call.builder.select(wanted, new, old), present, lane)
@@ -142,7 +142,7 @@ def count_both(one: Bytes, other: Bytes, width: Width) -> int:
 def _count_both(call: Call) -> Any:
     starts, total = [call.array(name) for name in ("one", "other")], I64(0)
     for lane in range(0, call.lanes, 32):
-        flags = (_differ(call, call.load(start, lane, ROW), NONE) for start in starts)
+        flags = (_differ(call, call.load(start, lane, ROW), ZERO_ROW) for start in starts)
         total = call.builder.add(total, _count(call, call.builder.and_(*flags)))
     return total
 
@@ -173,7 +173,7 @@ def add_rise(
 def _add_rise(call: Call) -> None:
     rise, fields = _Rise(call), call.array("field")
     for lane in range(0, call.lanes, STREAMS):
-        rise.add(call.load(fields, lane, NUMBERS), lane)
+        rise.add(call.load(fields, lane, NUMBER_VECTOR), lane)
 
 
 def add_curved_rise(
@@ -200,8 +200,8 @@ def _add_curved_rise(call: Call) -> None:
     fields, bends = call.array("field"), call.array("bend")
     for lane in range(0, call.lanes, STREAMS):
         new, old = rise.values(lane)
-        both = builder.sitofp(builder.sub(builder.add(new, old), twice_middle), NUMBERS)
-        field, bend = (call.load(start, lane, NUMBERS) for start in (fields, bends))
+        both = builder.sitofp(builder.sub(builder.add(new, old), twice_middle), NUMBER_VECTOR)
+        field, bend = (call.load(start, lane, NUMBER_VECTOR) for start in (fields, bends))
         rise.add(multiply_add(builder, both, bend, field), lane)
 
 
@@ -236,7 +236,7 @@ def _add_counted_rise(call: Call) -> None:
     counts = [call.builder.load(count) for count in counts_of_agreeing(call)]
     for lane in range(0, call.lanes, STREAMS):
         eight = eight_of(call.builder, counts[lane // 32], lane % 32)
-        count = call.builder.uitofp(eight, NUMBERS)
+        count = call.builder.uitofp(eight, NUMBER_VECTOR)
         rise.add(multiply_add(call.builder, step, count, low), lane)
 
 
@@ -254,6 +254,6 @@ class _Rise:
     def add(self, field: Any, lane: int) -> None:
         """Add eight fields where a bit rises, subtract them where it falls."""
         builder = self.call.builder
-        rise = builder.sitofp(builder.sub(*self.values(lane)), NUMBERS)
-        before = self.call.load(self.sums, lane, NUMBERS)
+        rise = builder.sitofp(builder.sub(*self.values(lane)), NUMBER_VECTOR)
+        before = self.call.load(self.sums, lane, NUMBER_VECTOR)
         self.call.store(multiply_add(builder, rise, field, before), self.sums, lane)

@@ -21,8 +21,8 @@ STREAMS = 8  # 32-bit numbers in an AVX2 register, and interleaved generators
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 ROW = ir.VectorType(I8, 32)
 EIGHT = ir.VectorType(I8, STREAMS)
-WORDS = ir.VectorType(I32, STREAMS)
-NUMBERS = ir.VectorType(ir.FloatType(), STREAMS)
+WORD_VECTOR = ir.VectorType(I32, STREAMS)
+NUMBER_VECTOR = ir.VectorType(ir.FloatType(), STREAMS)
 HAS_AVX2 = bool(llvm.get_host_cpu_features().get("avx2", False))
 
 RETURNED = {None: types.void, bool: types.boolean, int: types.int64, np.float32: types.float32}
@@ -150,13 +150,13 @@ def concatenate(builder: Any, parts: list[Any]) -> Any:
 
 def eight_of(builder: Any, vector: Any, place: int) -> Any:
     """Eight entries of a longer vector, from a place on."""
-    order = ir.Constant(WORDS, list(range(place, place + STREAMS)))
+    order = ir.Constant(WORD_VECTOR, list(range(place, place + STREAMS)))
     return builder.shuffle_vector(vector, vector, order)
 
 
 def multiply_add(builder: Any, factor: Any, other: Any, more: Any) -> Any:
     """`factor * other + more` of eight float32."""
-    kind = ir.FunctionType(NUMBERS, [NUMBERS] * 3)
+    kind = ir.FunctionType(NUMBER_VECTOR, [NUMBER_VECTOR] * 3)
     function = declare(builder.module, kind, "llvm.fmuladd.v8f32")
     return builder.call(function, [factor, other, more])
 
@@ -164,12 +164,12 @@ def multiply_add(builder: Any, factor: Any, other: Any, more: Any) -> Any:
 def look_up(builder: Any, table: Any, places: Any) -> Any:
     """Eight entries of a table of eight, by the AVX2 permutation where there is one."""
     if HAS_AVX2:
-        kind = ir.FunctionType(WORDS, [WORDS, WORDS])
+        kind = ir.FunctionType(WORD_VECTOR, [WORD_VECTOR, WORD_VECTOR])
         permute = declare(builder.module, kind, "llvm.x86.avx2.permd")
         return builder.call(permute, [table, places])
-    entries = builder.shuffle_vector(table, table, splat(0, WORDS))
+    entries = builder.shuffle_vector(table, table, splat(0, WORD_VECTOR))
     for entry in range(1, STREAMS):
-        number = splat(entry, WORDS)
+        number = splat(entry, WORD_VECTOR)
         here = builder.icmp_unsigned("==", places, number)
         entries = builder.select(here, builder.shuffle_vector(table, table, number), entries)
     return entries

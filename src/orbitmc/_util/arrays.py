@@ -77,6 +77,7 @@ def arrays_in(holder: Any) -> Iterator[NDArray[Any]]:
             yield from arrays_in(part)
 
 
+MOST_VALUES = 256  # of a variable in a state: a value is one byte
 CACHE_LINE = 64  # bytes
 
 
@@ -114,7 +115,7 @@ def lengths(begins: Indices) -> NDArray[np.int64]:
 # Two equal sums may differ in their last bits, and rounding them to so many digits would tear some
 # of them apart at a rounding boundary. Sorting and looking for gaps does not.
 
-GAP = 1e-9
+CLASS_GAP = 1e-9
 """Neighbours in sorted order belong together when they are closer than this, relatively."""
 
 
@@ -136,7 +137,7 @@ def snap(numbers: Floats) -> Floats:
 
 def _classes_of_sorted(distinct: Floats) -> NDArray[np.int64]:
     with np.errstate(invalid="ignore"):
-        apart = np.diff(distinct) > GAP * (1.0 + np.abs(distinct[1:]))
+        apart = np.diff(distinct) > CLASS_GAP * (1.0 + np.abs(distinct[1:]))
     return np.concatenate([np.zeros(min(len(distinct), 1), np.int64), np.cumsum(apart)])
 
 

@@ -15,15 +15,15 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-PACKAGE = __name__.partition(".")[0]
+PACKAGE_NAME = __name__.partition(".")[0]
 ROOT = Path(__file__).parents[1]
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<home>\.*[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
     r"|import[ \t]+(?P<modules>[^\n]*))",
     re.MULTILINE,
 )
-NAME = re.compile(r"[\w.]+")
-BEGUN = time.time_ns()
+MODULE_NAME = re.compile(r"[\w.]+")
+PROCESS_START = time.time_ns()
 
 
 def digest_of(modules: Iterable[str | None]) -> str | None:
@@ -46,7 +46,7 @@ def are_as_imported(modules: Iterable[str | None]) -> bool:
     A process that goes on with what it imported before would put old code under the new name.
     """
     files = source_files(modules) or {}
-    return all(file.stat().st_mtime_ns <= BEGUN for file in files.values())
+    return all(file.stat().st_mtime_ns <= PROCESS_START for file in files.values())
 
 
 def source_files(modules: Iterable[str | None]) -> dict[str, Path] | None:
@@ -67,7 +67,7 @@ def source_files(modules: Iterable[str | None]) -> dict[str, Path] | None:
 
 def _file(module: str) -> Path | None:
     """Where the source of a module is, unless it is installed."""
-    if module.partition(".")[0] == PACKAGE:
+    if module.partition(".")[0] == PACKAGE_NAME:
         place = ROOT.joinpath(*module.split(".")[1:])
         file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
         return file if file.is_file() else None
@@ -106,11 +106,11 @@ def _imports(module: str, file: Path, changed: int, size: int) -> tuple[str, ...
 def _imported_modules(text: str, package: str) -> Iterator[str]:
     for line in IMPORT.finditer(text):
         if line["modules"]:
-            yield from NAME.findall(line["modules"].partition("#")[0])
+            yield from MODULE_NAME.findall(line["modules"].partition("#")[0])
             continue
         home = _absolute(line["home"], package)
         yield home
-        yield from (f"{home}.{name}" for name in NAME.findall(line["names"]))
+        yield from (f"{home}.{name}" for name in MODULE_NAME.findall(line["names"]))
 
 
 def _absolute(home: str, package: str) -> str:

@@ -10,13 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from orbitmc._util.text import MOST
+from orbitmc._util.text import MOST_COUNT
 from orbitmc.errors import InputError
 
 Piece = bytes | memoryview
 
 CLOSED_LATER = getattr(os, "O_CLOEXEC", 0)  # in child processes; on Windows they get no files
-FAR = 2**30  # where Windows locks a byte: what is locked there cannot be read
+LOCKED_BYTE = 2**30  # where Windows locks a byte: what is locked there cannot be read
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR)
 
 
@@ -135,7 +135,7 @@ def _lock_now(handle: int) -> None:
 
 def _lock_on_windows(handle: int) -> None:
     msvcrt: Any = importlib.import_module("msvcrt")
-    os.lseek(handle, FAR, os.SEEK_SET)
+    os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
     try:
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
     except OSError:
@@ -158,7 +158,7 @@ CANNOT_GO_ON = "this run cannot go on: "
 
 
 def is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= MOST
+    return type(value) is int and 0 <= value <= MOST_COUNT
 
 
 def is_positive(value: object) -> bool:
@@ -166,7 +166,7 @@ def is_positive(value: object) -> bool:
 
 
 def is_number(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value <= MOST  # type: ignore[operator]
+    return type(value) in (int, float) and 0 <= value <= MOST_COUNT  # type: ignore[operator]
 
 
 def is_text(value: object) -> bool:

@@ -2,7 +2,6 @@
 
 import importlib
 import re
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,8 @@ NAMED = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
 def load_lazily(package: str, file: str) -> tuple[Load, List]:
     """Give a package its `__getattr__` and `__dir__`; the stub beside it lists its names.
 
-    Each line is `from MODULE import NAME as NAME`, which type checkers read, too.
+    Each line is `from MODULE import NAME as NAME`, which type checkers read, too. A name is looked
+    up at every use, so that whoever replaces it in its module replaces it here.
     """
     listed = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
     homes = {name: module for module, name in NAMED.findall(listed)}
@@ -30,9 +30,7 @@ def load_lazily(package: str, file: str) -> tuple[Load, List]:
         home = importlib.import_module(homes[name])
         if homes[name] == package or not hasattr(home, name):  # a package in it
             return importlib.import_module(f"{homes[name]}.{name}")
-        value = getattr(home, name)
-        setattr(sys.modules[package], name, value)
-        return value
+        return getattr(home, name)
 
     return load, lambda: sorted(homes)
 

@@ -61,7 +61,7 @@ class Setting:
     @property
     def expected(self) -> str:
         """What a value may be, in words."""
-        kinds = [_in_words(kind) for kind in self.kinds if kind is not NoneType]
+        kinds = [_describe_type(kind) for kind in self.kinds if kind is not NoneType]
         least = "" if self.least is None else f" of {self.least} or more"
         return " or ".join(kinds) + least
 
@@ -93,10 +93,10 @@ class Setting:
 @cache
 def settings_of(kind: Any) -> Mapping[str, Setting]:
     """All settings of a dataclass, by name."""
-    return {setting.name: setting for setting in _each(kind)}
+    return {setting.name: setting for setting in _fields_with_help(kind)}
 
 
-def _each(kind: type) -> Iterator[Setting]:
+def _fields_with_help(kind: type) -> Iterator[Setting]:
     hints = get_type_hints(kind)
     for entry in fields(kind):
         if KEY in entry.metadata:
@@ -128,7 +128,7 @@ def _description(setting: Setting) -> str:
     return "; ".join(part for part in (setting.expected, default, listeners) if part)
 
 
-WORDS = {
+TYPE_WORDS = {
     int: "a whole number",
     float: "a number",
     bool: "yes or no",
@@ -138,13 +138,13 @@ WORDS = {
 }
 
 
-def _in_words(kind: Any) -> str:
+def _describe_type(kind: Any) -> str:
     if get_origin(kind) is Literal:
         *most, last = get_args(kind)
         return f"{', '.join(most)} or {last}"
     if get_origin(kind) in (Sequence, Mapping):
         return "a list of words" if get_origin(kind) is Sequence else "an object"
-    return WORDS.get(kind, "a kernel")
+    return TYPE_WORDS.get(kind, "a kernel")
 
 
 def _is_of(value: object, kind: Any) -> bool:

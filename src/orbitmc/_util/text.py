@@ -14,14 +14,14 @@ from typing import Any
 
 from orbitmc.errors import InputError, LimitError
 
-MOST = 2**62  # compiled code counts in 64 bits
-MEMORY = 4 * 2**30
-"""How many bytes reading one file may take, unless the caller says otherwise."""
-
+MOST_COUNT = 2**62  # compiled code counts in 64 bits
+MOST_DIGITS = 18  # of a whole number that surely fits in 64 bits
+MOST_NAMED = 5  # examples in a message; more would not be read
+MEMORY = 4 * 2**30  # how many bytes reading one file may take, unless the caller says otherwise
 MOST_COMPARED = 1000  # names, as comparing takes time
 LONGEST_COMPARED = 200  # letters; nobody mistypes one letter in a longer name
 
-PIECE = 2**24  # bytes that are read at once
+READ_BYTES = 2**24  # bytes that are read at once
 
 PACKED = b"\x1f\x8b"  # the first two bytes of every gzip file
 
@@ -85,7 +85,7 @@ def _read_decompressed(file: BufferedReader, most: int) -> bytes:
 def _read(file: BufferedReader | gzip.GzipFile, most: int) -> bytes:
     """Read all, or one byte more than `most`; what is not there takes no memory."""
     pieces, size = [], 0
-    while piece := file.read(min(PIECE, most + 1 - size)):
+    while piece := file.read(min(READ_BYTES, most + 1 - size)):
         pieces.append(piece)
         size += len(piece)
     return b"".join(pieces)

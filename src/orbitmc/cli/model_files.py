@@ -215,9 +215,7 @@ def symmetry(
 
 
 def _print_symmetry(found: "SymmetryOverview") -> None:
-    from orbitmc.groups.permutation_groups import digits
-
-    print(f"order        {_order(None if found.order is None else digits(found.order))}")
+    print(f"order        {_order(found.order_text)}")
     rest = "" if found.complete else ", maybe not all"
     print(f"found        {found.how} in {found.seconds:.2g} s{rest}")
     generators = len(found.group.generators())

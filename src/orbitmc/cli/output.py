@@ -117,7 +117,7 @@ def write_report(
         print_remark(f"the report was not written: {error}")
         return error.exit_code
     if not quiet:
-        more = len(answer.columns.probability) > report.MOST_ROWS
+        more = len(answer.columns.probability) > report.MOST_PAGE_ROWS
         print_remark(
             f"the report is in {path}"
             + (f", all its rows in {report.rows_file(path)}" if more else "")

@@ -37,7 +37,7 @@ from orbitmc.kernels._flips import flips as flips
 from orbitmc.kernels._gibbs import RandomScan as RandomScan
 from orbitmc.kernels._gibbs import SystematicScan as SystematicScan
 from orbitmc.kernels._mixture import lifted as lifted
-from orbitmc.kernels._mixture import orbital_kernels as orbital_kernels
+from orbitmc.kernels._orbital import orbital_kernels as orbital_kernels
 from orbitmc.kernels.exchange import shuffle as shuffle
 from orbitmc.kernels.protocol import Kernel as Kernel
 from orbitmc.mln.grounding.ground_model import model_of as model_of

@@ -19,7 +19,7 @@ from orbitmc._util.text import MEMORY
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.divergences import Divergence, divergence, expected_divergence
-from orbitmc.estimate.statistics import ROUNDING, values_of
+from orbitmc.estimate.statistics import LIMIT_ROUNDING, values_of
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.plan import predict
 from orbitmc.graph.hardening import harden
@@ -109,7 +109,7 @@ def prepare_sampler(sampler: Sampler) -> PreparedSampler:
     )
 
 
-EXACT_SECONDS = 60.0  # the truth may cost as much
+TRUTH_SECONDS = 60.0  # the truth may cost as much
 AGREEMENT = 4.0  # standard errors between two samplers that agree, but for strays
 DOUBT = 1e-4  # the chance of refusing samplers that agree, for each of two reasons
 DEGREES = PACKS * COLUMNS - 1  # of freedom, of a standard error
@@ -151,7 +151,7 @@ def reference_of(
     model = harden(model).model
     try:
         plan = predict(model.graph, memory=memory, seconds=2.0)
-        if plan.bytes <= memory and plan.seconds <= EXACT_SECONDS:
+        if plan.bytes <= memory and plan.seconds <= TRUTH_SECONDS:
             exact = eliminate(model.graph, memory=memory, plan=plan)
             nothing = Divergence(0.0, 0.0, 0.0)
             return Reference(np.concatenate([np.zeros(0), *exact.marginals]), nothing, "exact")
@@ -216,7 +216,7 @@ def combine_if_agreeing(
     """
     first, second = runs
     error = np.hypot(first.standard_error, second.standard_error)
-    known = np.maximum(error, ROUNDING)  # smaller errors are given as zero
+    known = np.maximum(error, LIMIT_ROUNDING)  # smaller errors are given as zero
     apart = (np.abs(first.probability - second.probability) / known)[_free_values(start)]
     strays, allowed = int((apart > AGREEMENT).sum()), strays_by_chance(len(apart))
     farthest = float(stdtrit(DEGREES, 1 - DOUBT / (2 * max(1, len(apart)))))
@@ -250,7 +250,7 @@ def _free_values(start: Indices) -> NDArray[np.bool_]:
 # All start from the same states, run the same compiled code on one core, throw away equally many
 # iterations, and are charged for all they do (see `orbitmc.compare._error_curves`).
 
-LEAST_SHARE = 0.25  # of the time belongs to the chains, however long a sampler prepares
+LEAST_CHAIN_SHARE = 0.25  # of the time belongs to the chains, however long a sampler prepares
 WARM_UP = 32  # sweeps that every sampler throws away
 
 
@@ -375,7 +375,7 @@ def error_curves(
     for seed in seeds:
         for sampler in racing:
             for estimator in estimators:
-                left = max(seconds - sampler.seconds, LEAST_SHARE * seconds)
+                left = max(seconds - sampler.seconds, LEAST_CHAIN_SHARE * seconds)
                 curve = error_curve(sampler, truth, seconds=left, seed=seed, estimator=estimator)
                 yield sampler, curve
                 if curve.interrupted:

@@ -52,7 +52,7 @@ class Row:
     hellinger_floor: float
 
 
-COLUMNS: dict[str, Any] = {field.name: field.type for field in fields(Row)}
+ROW_COLUMNS: dict[str, Any] = {field.name: field.type for field in fields(Row)}
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Ending:
 def curves_text(rows: Iterable[Row]) -> str:
     """Rows as CSV with a line of titles."""
     lines = ([f"{x:.6g}" if isinstance(x, float) else x for x in astuple(row)] for row in rows)
-    return csv_text(COLUMNS, lines)
+    return csv_text(ROW_COLUMNS, lines)
 
 
 def csv_text(titles: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
@@ -103,7 +103,7 @@ def read_curves(path: Path) -> list[Row]:
     """
     with path.open(newline="") as lines:
         return [
-            Row(**{name: kind(line[name]) for name, kind in COLUMNS.items()})
+            Row(**{name: kind(line[name]) for name, kind in ROW_COLUMNS.items()})
             for line in csv.DictReader(lines)
         ]
 
@@ -183,15 +183,17 @@ def _curve(by_length: Mapping[int, list[Row]], axis: str, error: str) -> Curve:
 # Draw curves of error from their CSV alone (needs matplotlib).
 
 AXES = {"iterations": "iterations of each chain", "seconds": "seconds"}
-ERRORS = {
+ERROR_TITLES = {
     "kl": "mean KL to the truth",
     "kl_of_truth": "mean KL from the truth",
     "hellinger": "mean Hellinger distance",
 }
-LINES: dict[str, Any] = {"values": "-", "rao-blackwell": "--"}
+LINE_STYLES: dict[str, Any] = {"values": "-", "rao-blackwell": "--"}
 INCHES = (4.2, 3.0)  # two side by side are as wide as a README
-NEAR = 30.0  # times lower than all errors: a floor below that would only make the picture flat
-ROUNDING = 1e-10  # of an error: what is below it is not drawn
+FLOOR_RANGE = (
+    30.0  # times lower than all errors: a floor below that would only make the picture flat
+)
+SMALLEST_DRAWN = 1e-10  # of an error: what is below it is not drawn
 WIDE, NARROW = 3.2, 1.4  # the first method is drawn wide, so that one that coincides is seen on it
 
 
@@ -256,7 +258,7 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
     by_method = curves(rows, axis, error)
     several = len({estimator for _, estimator in by_method}) > 1
     for (method, estimator), curve in by_method.items():
-        style = {"color": colour[method], "linestyle": LINES[estimator] if several else "-"}
+        style = {"color": colour[method], "linestyle": LINE_STYLES[estimator] if several else "-"}
         style["marker"] = "o" if len(curve.axis) == 1 else ""
         width = WIDE if method == rows[0].method else NARROW
         place.plot(curve.axis, curve.middle, linewidth=width, **style)
@@ -268,11 +270,11 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
         bottom = min(floor / 2, place.get_ylim()[0])
         place.axhspan(bottom, floor, color="0.5", alpha=0.3, linewidth=0)
         place.set_ylim(bottom=bottom)
-    if place.get_ylim()[0] < ROUNDING:
-        place.set_ylim(bottom=ROUNDING)
+    if place.get_ylim()[0] < SMALLEST_DRAWN:
+        place.set_ylim(bottom=SMALLEST_DRAWN)
     label_logarithms(place)
     place.set_xlabel(AXES[axis], fontsize=9.5)
-    place.set_ylabel(ERRORS[error], fontsize=9.5)
+    place.set_ylabel(ERROR_TITLES[error], fontsize=9.5)
     place.tick_params(labelsize=9)
     place.spines[["top", "right"]].set_visible(False)
     place.grid(alpha=0.25, which="major")
@@ -282,7 +284,7 @@ def visible_floor(rows: Sequence[Row], error: str) -> float:
     """The error of a panel's truth; 0 if it is far below all that is drawn."""
     floor = rows[0].hellinger_floor if error == "hellinger" else rows[0].kl_floor
     lowest = min(float(getattr(row, error)) for row in rows)
-    return floor if NEAR * floor >= lowest else 0.0
+    return floor if FLOOR_RANGE * floor >= lowest else 0.0
 
 
 def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str], *, floors: bool) -> None:
@@ -295,7 +297,7 @@ def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str], *, floors:
     words = {"values": "counted values", "rao-blackwell": "Rao-Blackwell"}
     ways = list(dict.fromkeys(row.estimator for row in rows))
     for estimator in ways if len(ways) > 1 else ():
-        style = LINES[estimator]
+        style = LINE_STYLES[estimator]
         entries.append(Line2D([], [], color="0.3", linestyle=style, label=words[estimator]))
     if floors:
         entries.append(Patch(color="0.5", alpha=0.3, label="below the error of the truth"))
@@ -305,11 +307,14 @@ def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str], *, floors:
     )
 
 
-JUMPS = ("proposals", "null proposals", "accepted", "moved variables")
-JUMP_COLUMNS = ("panel", "method", "estimator", "seed", *JUMPS)
-FORMATS = ("svg", "png")
-FREE = ("command", "seeds")  # settings in which a session may differ from the one it goes on with
-PACKAGE = Path(__file__).resolve().parents[1]
+JUMP_OUTCOME_NAMES = ("proposals", "null proposals", "accepted", "moved variables")
+JUMP_COLUMNS = ("panel", "method", "estimator", "seed", *JUMP_OUTCOME_NAMES)
+PICTURE_FORMATS = ("svg", "png")
+CHANGEABLE_SETTINGS = (
+    "command",
+    "seeds",
+)  # settings in which a session may differ from the one it goes on with
+PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 
 
 class FigureFiles:
@@ -328,7 +333,7 @@ class FigureFiles:
     def add(self, panel: str, sampler: Any, curve: ErrorCurve, truth: Reference) -> None:
         """Add one run of whoever has a name, seconds, and words about it."""
         self.rows += rows_of(panel, curve, truth)
-        counts = [curve.outcomes.get(name, 0) for name in JUMPS]
+        counts = [curve.outcomes.get(name, 0) for name in JUMP_OUTCOME_NAMES]
         if curve.points:
             first = curve.points[0]
             self.jumps.append([panel, sampler.name, first.estimator, first.seed, *counts])
@@ -358,7 +363,10 @@ class FigureFiles:
             about = json.loads(self.path(".json").read_text())
         except FileNotFoundError:
             return False
-        earlier = {**about["settings"], **{name: like[name] for name in FREE if name in like}}
+        earlier = {
+            **about["settings"],
+            **{name: like[name] for name in CHANGEABLE_SETTINGS if name in like},
+        }
         if any(earlier.get(name) != value for name, value in json.loads(json.dumps(like)).items()):
             return False
         self.rows, self.panels = read_curves(self.path(".csv")), about["panels"]
@@ -371,7 +379,7 @@ class FigureFiles:
         """Write all files; gives those that were written. Figures need matplotlib."""
         paths = self.keep_numbers(title, settings=settings)
         if can_draw() and self.rows:
-            pictures = [self.path(f".{suffix}") for suffix in FORMATS]
+            pictures = [self.path(f".{suffix}") for suffix in PICTURE_FORMATS]
             draw(self.path(".csv"), pictures, title=title, **drawing)
             paths += pictures
         return paths
@@ -424,9 +432,9 @@ def manifest_text(**about: Any) -> str:
 
 def commit() -> str | None:
     """The commit of these sources, if they lie in their own repository."""
-    if not (PACKAGE.parents[1] / "pyproject.toml").exists():
+    if not (PACKAGE_FOLDER.parents[1] / "pyproject.toml").exists():
         return None
-    command = ["git", "-C", str(PACKAGE), "describe", "--always", "--dirty"]
+    command = ["git", "-C", str(PACKAGE_FOLDER), "describe", "--always", "--dirty"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:

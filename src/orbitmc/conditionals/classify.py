@@ -83,11 +83,11 @@ def fill_sextets(neighbour_start: Indices, coupling: Floats, start: Indices, sum
 
 COUNT, BITS, TABLE, FIELD, FACTORS = range(5)
 
-MOST_COUNTED = 7  # neighbours of a COUNT variable: eight limits fill one vector register
+MOST_COUNT_NEIGHBOURS = 7  # neighbours of a COUNT variable: eight limits fill one vector register
 FEW_BITS = 3  # neighbours of a BITS variable whose limits fill one vector register, too
 MOST_BITS = 8  # neighbours of a BITS variable: the pattern fits a byte
 MOST_LIMITS = 4096  # limits of a TABLE variable: 16 KiB, half of a first-level cache
-FEW_VALUES = 3  # of a pairwise variable and its neighbours: a parabola goes through them
+MOST_CURVE_VALUES = 3  # of a pairwise variable and its neighbours: a parabola goes through them
 MOST_NEIGHBOURS = 64  # beyond it, only pairwise factors keep a list of neighbours
 SEXTETS_TOGETHER = 8  # are summed in float32 before they join a float64 sum
 FIELD_ERROR = 4e-6  # a log-odds off by this moves a probability by at most 1e-6
@@ -191,13 +191,13 @@ def _path(
     for other in neighbours:
         configurations *= graph.cardinality[other]
         binary = binary and graph.cardinality[other] == 2
-    alone = count == 0 and _lonely(graph, variable)
+    alone = count == 0 and _has_only_unary_factors(graph, variable)
     if count == 0 and not alone:
         return FACTORS, 0
-    if affine and count <= MOST_COUNTED and _is_balanced(graph, variable, neighbours):
-        return COUNT, MOST_COUNTED + 1
+    if affine and count <= MOST_COUNT_NEIGHBOURS and _is_balanced(graph, variable, neighbours):
+        return COUNT, MOST_COUNT_NEIGHBOURS + 1
     if binary and count <= MOST_BITS:
-        return BITS, max(MOST_COUNTED + 1, 1 << count)
+        return BITS, max(MOST_COUNT_NEIGHBOURS + 1, 1 << count)
     if affine:
         return FIELD, 0
     if configurations * (size - 1) <= MOST_LIMITS and size > 1:
@@ -206,7 +206,7 @@ def _path(
 
 
 @shared
-def _lonely(graph: FactorGraph, variable: Index) -> bool:
+def _has_only_unary_factors(graph: FactorGraph, variable: Index) -> bool:
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
         if graph.scope_start[factor + 1] - graph.scope_start[factor] != 1:
@@ -249,7 +249,7 @@ def _is_pairwise(graph: FactorGraph, variable: Index) -> bool:
         if factor >= graph.first_clause or not _is_finite_pair(graph, factor):
             return False
         for place in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
-            if graph.cardinality[graph.scope[place]] > FEW_VALUES:
+            if graph.cardinality[graph.scope[place]] > MOST_CURVE_VALUES:
                 return False
     return _curve_error(graph, variable) <= FIELD_ERROR
 

@@ -10,8 +10,10 @@ from orbitmc.conditionals.layout import FactorGroups, Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
 
-MOST_COUNTED = 255  # members at a time: a count is a byte
-NEAR = 2**19  # bytes of values that stay close to the processor; of more, rows are fetched early
+MOST_MEMBERS_COUNTED = 255  # members at a time: a count is a byte
+CACHE_BYTES = (
+    2**19
+)  # bytes of values that stay close to the processor; of more, rows are fetched early
 AHEAD = 16  # literals
 
 
@@ -74,7 +76,7 @@ def _add_groups(groups: FactorGroups, scratch: Scratch, values: Bytes, variable:
         width = np.int64(groups.width[group])
         place, end = np.int64(groups.first[group]), np.int64(groups.first[group + 1])
         while place < end:
-            batch = min(end, place + MOST_COUNTED * width)
+            batch = min(end, place + MOST_MEMBERS_COUNTED * width)
             _count_members(groups, scratch, values, place, batch, width)
             _earn(scratch, groups.gain[group])
             place = batch
@@ -85,7 +87,7 @@ def _count_members(
     groups: FactorGroups, scratch: Scratch, values: Bytes, first: Index, last: Index, width: Index
 ) -> None:
     """Count, per lane, the members of which no literal has its unwanted value."""
-    far = len(values) * lanes_of(scratch) > NEAR
+    far = len(values) * lanes_of(scratch) > CACHE_BYTES
     for lane in range(lanes_of(scratch)):
         scratch.pattern[lane] = 0
     if width == 1:

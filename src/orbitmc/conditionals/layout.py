@@ -18,10 +18,12 @@ from orbitmc.graph.factor_graph import FactorGraph
 # do. Of long clauses, the literals that hold are counted once, and the counts are kept while
 # variables change in turn.
 
-LONG = 16  # literals: counts of shorter clauses would take more room than the clauses
-LONGEST = 2**16 - 1  # literals: a count has 16 bits
-SHARED = 4  # tables of three that are alike around a variable: fewer are read one by one
-NEGLIGIBLE = 1e-14  # of a number: what is left of it comes from rounding
+LONG_CLAUSE = 16  # literals: counts of shorter clauses would take more room than the clauses
+LONGEST_CLAUSE = 2**16 - 1  # literals: a count has 16 bits
+LEAST_SHARED_TABLES = (
+    4  # tables of three that are alike around a variable: fewer are read one by one
+)
+NEGLIGIBLE_SHARE = 1e-14  # of a number: what is left of it comes from rounding
 
 
 class FactorGroups(NamedTuple):
@@ -52,7 +54,7 @@ class FactorGroups(NamedTuple):
     long_factor: Indices
 
 
-def factor_groups(graph: FactorGraph, path: Bytes, *, long: int = LONG) -> FactorGroups:
+def factor_groups(graph: FactorGraph, path: Bytes, *, long: int = LONG_CLAUSE) -> FactorGroups:
     """Sort the factors around every variable whose conditional is a sum over factors.
 
     Clauses of `long` literals or more are long.
@@ -103,7 +105,11 @@ class _Edges:
         self.graph = graph
         arity = lengths(graph.scope_start)
         factor = np.repeat(np.arange(graph.factors, dtype=np.uint32), arity)
-        many = (arity >= long) & (arity <= LONGEST) & (np.arange(len(arity)) >= graph.first_clause)
+        many = (
+            (arity >= long)
+            & (arity <= LONGEST_CLAUSE)
+            & (np.arange(len(arity)) >= graph.first_clause)
+        )
         chosen = (path == FACTORS)[graph.scope]
         self.place = np.flatnonzero(chosen | many[factor] if many.any() else chosen)
         self.variable = graph.scope[self.place].astype(np.int64)
@@ -120,7 +126,7 @@ class _Edges:
         single = self.is_clause & (self.arity == 1) & np.isfinite(self.clause_gain)
         self.field = (finite & (self.arity == 1)) | (summed & single)
         self.pair = finite & (self.arity == 2)
-        self.triple = self._shared(finite & (self.arity == 3))
+        self.triple = self._mark_shared(finite & (self.arity == 3))
         self.short = summed & self.is_clause & ~self.is_long & (self.arity > 1)
         counted = self.field | self.pair | self.triple | self.short | (summed & self.is_long)
         self.rest = np.flatnonzero(chosen & ~counted)
@@ -135,15 +141,18 @@ class _Edges:
         parts = [
             _members(short, 0, self.arity[short] - 1, self.clause_gain[short]),
             _members(pair, 0, 1, self._rises(pair)[0]),
-            *(self._earning(triple, k, 1, gain) for k, gain in enumerate(self._rises(triple))),
-            self._earning(triple, 0, 2, self._bend(triple)),
+            *(
+                self._nonzero_members(triple, k, 1, gain)
+                for k, gain in enumerate(self._rises(triple))
+            ),
+            self._nonzero_members(triple, 0, 2, self._bend(triple)),
         ]
         edge, first, width, gain = map(np.concatenate, zip(*parts, strict=True))
         del parts
         order = np.lexsort((gain, width, self.variable[edge]))
         return _Members(edge[order], first[order], width[order], gain[order])
 
-    def _earning(self, edges: Numbers, first: int, width: int, gain: Floats) -> _Members:
+    def _nonzero_members(self, edges: Numbers, first: int, width: int, gain: Floats) -> _Members:
         """Members that do earn something."""
         some = gain != 0.0
         return _members(edges[some], first, width, gain[some])
@@ -203,7 +212,7 @@ class _Edges:
         finite[table_of[graph.table == -np.inf]] = False
         return (plain & finite[graph.table_of])[self.factor]
 
-    def _shared(self, triple: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _mark_shared(self, triple: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Those tables of three that enough factors around the same variable share."""
         edges = np.flatnonzero(triple)
         number = self.graph.table_of[self.factor[edges]].astype(np.int64)
@@ -214,7 +223,7 @@ class _Edges:
         new[1:] = np.any([np.diff(key) != 0 for key in keys], axis=0)
         alike = np.diff(np.append(np.flatnonzero(new), len(order)))
         shared = np.zeros_like(triple)
-        shared[edges[order]] = np.repeat(alike >= SHARED, alike)
+        shared[edges[order]] = np.repeat(alike >= LEAST_SHARED_TABLES, alike)
         return shared
 
     def _rise(self, edges: Numbers, shift: Any) -> Floats:
@@ -253,7 +262,7 @@ def _members(edges: Numbers, first: int, width: Any, gain: Floats) -> _Members:
 def _sum(first: Floats, second: Floats) -> Floats:
     """A sum, but for what rounding leaves of it."""
     total = first + second
-    total[np.abs(total) <= NEGLIGIBLE * np.abs(first)] = 0.0
+    total[np.abs(total) <= NEGLIGIBLE_SHARE * np.abs(first)] = 0.0
     return total
 
 

@@ -17,7 +17,7 @@ from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
 
 Numbers = NDArray[np.int64]
 
-NEGLIGIBLE = 1e-12  # a difference of couplings that is rounding
+NEGLIGIBLE_COUPLING = 1e-12  # a difference of couplings that is rounding
 WORTHWHILE, FOR_SUMS = 0.5, 0.9  # of what was to be looked at: with more left, nothing is gained
 
 
@@ -53,7 +53,7 @@ def relative_fields(prepared: PreparedGraph, set_of: Numbers, block_of: Numbers)
     coupling, _ = fields_in_double(prepared)
     owner = np.repeat(np.arange(graph.variables), lengths(usual.neighbour_start))
     known = Entries(owner, usual.neighbour.astype(np.int64), coupling)
-    shifts = [_from_outside(known, sets, block_of), _within(known, sets)]
+    shifts = [_shift_outside(known, sets, block_of), _shift_inside(known, sets)]
     relative = _sum([known, *shifts], graph.variables)
     shorter = _shorter(known, relative, sets, usual.path == FIELD)
     return _with_couplings(usual, relative, shorter) if shorter.any() else usual
@@ -83,37 +83,37 @@ def _sets(of: Numbers) -> Sets:
     return Sets(of, member, starts(np.bincount(of[inside])).astype(np.int64))
 
 
-def _from_outside(known: Entries, sets: Sets, block_of: Numbers) -> Entries:
+def _shift_outside(known: Entries, sets: Sets, block_of: Numbers) -> Entries:
     """Take from all members of a set what most of them get from a neighbour outside."""
     variables = len(sets.of)
     number = sets.of[known.owner]
     outside = (number >= 0) & (block_of[known.owner] != block_of[known.neighbour])
     key = number[outside] * variables + known.neighbour[outside]
-    pairs, usual = _usual(key, known.coupling[outside], sets.sizes, variables)
+    pairs, usual = _majority_couplings(key, known.coupling[outside], sets.sizes, variables)
     owner, place = _members(sets, pairs // variables)
     return Entries(owner, (pairs % variables)[place], -usual[place])
 
 
-def _within(known: Entries, sets: Sets) -> Entries:
+def _shift_inside(known: Entries, sets: Sets) -> Entries:
     """Take from all pairs of a set the coupling that most of them have."""
     number = sets.of[known.owner]
     inside = (number >= 0) & (number == sets.of[known.neighbour])
     pairs = sets.sizes * (sets.sizes - 1)
-    numbers, usual = _usual(number[inside], known.coupling[inside], pairs, 1)
+    numbers, usual = _majority_couplings(number[inside], known.coupling[inside], pairs, 1)
     owner, place = _members(sets, numbers)
     other, pair = _members(sets, numbers[place])
     different = owner[pair] != other
     return Entries(owner[pair][different], other[different], -usual[place][pair][different])
 
 
-def _usual(
+def _majority_couplings(
     key: Numbers, coupling: Floats, places: Numbers, keys_each: int
 ) -> tuple[Numbers, Floats]:
     """Keys with a coupling that is more frequent than none at all, and that coupling.
 
     Key `k` has room for `places[k // keys_each]` couplings; missing ones are 0.
     """
-    rounded = np.round(coupling / NEGLIGIBLE) * NEGLIGIBLE
+    rounded = np.round(coupling / NEGLIGIBLE_COUPLING) * NEGLIGIBLE_COUPLING
     order = np.lexsort((rounded, key))
     key, rounded = key[order], rounded[order]
     new = np.ones(len(key), dtype=np.bool_)
@@ -144,7 +144,7 @@ def _sum(parts: list[Entries], variables: int) -> Entries:
     pair, which = np.unique(key, return_inverse=True)
     coupling = np.concatenate([part.coupling for part in parts])
     total = np.bincount(which.reshape(-1), coupling).astype(np.float64)
-    nonzero = np.abs(total) > NEGLIGIBLE
+    nonzero = np.abs(total) > NEGLIGIBLE_COUPLING
     return Entries(pair[nonzero] // variables, pair[nonzero] % variables, total[nonzero])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_all, tier
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices
-from orbitmc.conditionals.classify import BITS, COUNT, MOST_COUNTED, TABLE
+from orbitmc.conditionals.classify import BITS, COUNT, MOST_COUNT_NEIGHBOURS, TABLE
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_potential
 
@@ -38,7 +38,7 @@ def fill_limits(
         if path[variable] == COUNT:
             for edge in range(first, last):
                 role[edge] = coupling[edge] < 0.0
-            for count in range(MOST_COUNTED + 1):
+            for count in range(MOST_COUNT_NEIGHBOURS + 1):
                 # not in an inner function, where a product and a sum may be rounded as one
                 odds = ladder[variable, 0] + ladder[variable, 1] * min(count, last - first)
                 limit[start[variable] + count] = 1.0 / (1.0 + _exp(-odds))

@@ -19,7 +19,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc._util.loading import HtmlRepr, extra, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError
-from orbitmc.estimate.formatting import MOST_ROWS, escape_unprintable, plain_table
+from orbitmc.estimate.formatting import MOST_COMPACT_ROWS, escape_unprintable, plain_table
 from orbitmc.estimate.formatting import probability as in_words
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, EXACT
@@ -170,7 +170,7 @@ class Joint(HtmlRepr):
         wide, titles = len(self.names), ("P", "±") if self.standard_error.any() else ("P",)
         lines = [
             (*row[:wide], *map(in_words, row[wide : wide + len(titles)]))
-            for row in itertools.islice(self.rows(), MOST_ROWS)
+            for row in itertools.islice(self.rows(), MOST_COMPACT_ROWS)
         ]
         left_out = self.probability.size - len(lines)
         more = f"\n… and {left_out:,} more rows" if left_out else ""
@@ -309,7 +309,7 @@ def format_rung(rung: Rung) -> tuple[str, ...]:
 
 # States of a model, drawn by chains or independently of each other.
 
-ROWS = 4096  # states that are turned into words at a time
+STATES_AT_A_TIME = 4096  # states that are turned into words at a time
 
 
 @dataclass(frozen=True, repr=False)
@@ -348,8 +348,8 @@ class Draws(HtmlRepr):
         chains, draws, variables = self.values.shape
         flat = self.values.reshape(chains * draws, variables)
         chain, draw = (place.reshape(-1) for place in np.indices((chains, draws)))
-        for first in range(0, len(flat), ROWS):
-            now = slice(first, first + ROWS)
+        for first in range(0, len(flat), STATES_AT_A_TIME):
+            now = slice(first, first + STATES_AT_A_TIME)
             columns = [
                 np.array(domain, dtype=object)[flat[now, place]]
                 for place, domain in enumerate(self.domains)
@@ -409,7 +409,7 @@ class Draws(HtmlRepr):
         return arviz.from_dict(**groups) if old else arviz.from_dict(groups)
 
 
-MOST_VARIABLES = 40  # variables that are printed
+MOST_PRINTED = 40  # variables that are printed
 MOST_COLUMNS = 6  # states that are printed
 
 
@@ -481,13 +481,13 @@ class BestStates(HtmlRepr, Sequence[BestState]):
         titles = ("variable", *(str(rank) for rank in range(1, len(shown) + 1)))
         names = list(self.states[0])
         rows = [("log weight", *(f"{state.log_weight:.6g}" for state in shown))]
-        for name in names[:MOST_VARIABLES]:
+        for name in names[:MOST_PRINTED]:
             rows.append(
                 (escape_unprintable(name), *(escape_unprintable(state[name]) for state in shown))
             )
         lines = [plain_table(titles, rows)]
-        if len(names) > MOST_VARIABLES:
-            lines.append(f"and {len(names) - MOST_VARIABLES:,} more variables")
+        if len(names) > MOST_PRINTED:
+            lines.append(f"and {len(names) - MOST_PRINTED:,} more variables")
         if len(self.states) > MOST_COLUMNS:
             lines.append(f"and {len(self.states) - MOST_COLUMNS:,} more states")
         return "\n".join([*lines, f"{self.about.method}: {self.about.reason}; {self.verdict()}"])

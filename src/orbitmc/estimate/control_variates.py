@@ -31,12 +31,12 @@ from orbitmc.graph.factor_graph import FactorGraph
 
 MAX_SHARE = 1.5  # of the correction that is subtracted
 PRIOR = 8.0  # columns that the common share of all variables is worth, beside a variable's own
-SMALLEST = 1e-22  # squares below it are rounding
+SMALLEST_SQUARE = 1e-22  # squares below it are rounding
 
 POWER_STEPS = 40  # to find the largest eigenvalue
-LARGEST = 0.95  # eigenvalue of the matrix; a larger one is scaled down to it
-STRETCHES = (1.0, 1.05, 1.1)  # of a matrix, that are tried out
-SLOW = 0.6  # largest eigenvalues below it need no stretching
+LARGEST_RADIUS = 0.95  # eigenvalue of the matrix; a larger one is scaled down to it
+RADIUS_STRETCHES = (1.0, 1.05, 1.1)  # of a matrix, that are tried out
+SLOW_RADIUS = 0.6  # largest eigenvalues below it need no stretching
 LEFT_OUT = 0.02  # of the slowest component, by ending the series
 
 
@@ -83,13 +83,13 @@ def row_shares(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
             (centred_excess, centred_excess),
         )
     )
-    noisy = (total > SMALLEST) & (square > SMALLEST)
+    noisy = (total > SMALLEST_SQUARE) & (square > SMALLEST_SQUARE)
     scale = np.where(noisy, total, 1.0)
     left, right = (both / scale)[noisy].sum(), (square / scale)[noisy].sum()
     common = min(max(left / right, 0.0), MAX_SHARE) if right > 0.0 else 0.0
     prior = PRIOR / max(chances.shape[1] - 1, 1) * square
     share = np.zeros(len(total))
-    share[noisy] = ((both + prior * common) / np.maximum(square + prior, SMALLEST))[noisy]
+    share[noisy] = ((both + prior * common) / np.maximum(square + prior, SMALLEST_SQUARE))[noisy]
     return np.repeat(np.clip(share, 0.0, MAX_SHARE), lengths(row_start))
 
 
@@ -110,9 +110,9 @@ def radii_for(matrix: csr_array) -> list[float]:
     Neighbours that change together change a variable by more than the sum of what each of them
     does alone; where many do, near a critical point, a larger matrix says better what follows.
     """
-    radius = min(spectral_radius(matrix), LARGEST)
-    stretches = STRETCHES if radius > SLOW else STRETCHES[:1]
-    return sorted({min(radius * stretch, LARGEST) for stretch in stretches})
+    radius = min(spectral_radius(matrix), LARGEST_RADIUS)
+    stretches = RADIUS_STRETCHES if radius > SLOW_RADIUS else RADIUS_STRETCHES[:1]
+    return sorted({min(radius * stretch, LARGEST_RADIUS) for stretch in stretches})
 
 
 def scale_to_radius(matrix: csr_array, radius: float) -> csr_array:
@@ -157,7 +157,9 @@ def neumann_series(matrix: csr_array, start: Floats, terms: int) -> Floats:
 
 OF_ENTRY = 80  # bytes of a pair of values while secants are made
 SECANT, AFFINE = 400.0, 40.0  # what a pair of values costs, beside a factor that an update reads
-SMALL = 2000.0  # factors read by updates: what is done once costs as much, however small the model
+SMALL_UPDATE_COST = (
+    2000.0  # factors read by updates: what is done once costs as much, however small the model
+)
 SERIES = 150.0  # sweeps that the series may cost, for the columns of one pack
 
 
@@ -184,12 +186,12 @@ def sensitivity_sweeps(graph: FactorGraph) -> float:
     """About what secants and their series cost, in sweeps."""
     reads = float((graph.arities.astype(np.float64) ** 2).sum())
     each = AFFINE if is_affine(graph) else SECANT
-    return each * sensitivity_entries(graph) / max(reads, SMALL) + SERIES
+    return each * sensitivity_entries(graph) / max(reads, SMALL_UPDATE_COST) + SERIES
 
 
 # Factors of one shape, and what they say of one or two of their variables in many states.
 
-IMPOSSIBLE = -1e8  # stands for minus infinity: differences of such numbers stay numbers
+LOG_ZERO = -1e8  # stands for minus infinity: differences of such numbers stay numbers
 
 Ints = NDArray[np.int64]
 
@@ -252,7 +254,7 @@ def factor_groups(graph: FactorGraph) -> Iterator[FactorGroup]:
     """All factors with variables, by shape; clauses apart from tables."""
     arities = graph.arities
     clauses = np.arange(graph.factors) >= graph.first_clause
-    table = np.maximum(graph.table, IMPOSSIBLE)
+    table = np.maximum(graph.table, LOG_ZERO)
     for arity in np.unique(arities[arities > 0]):
         for is_clause in (False, True):
             chosen = np.flatnonzero((arities == arity) & (clauses == is_clause))
@@ -280,8 +282,8 @@ def _by_shape(
         )
 
 
-STATES = 32  # to average over: the mean of a bounded change needs no more
-AT_ONCE = 2**22  # log-weights
+SENSITIVITY_STATES = 32  # to average over: the mean of a bounded change needs no more
+LOG_WEIGHTS_AT_ONCE = 2**22  # log-weights
 
 PAIRS_AT_ONCE = 2**15  # pairs of neighbours: what a processor keeps close by
 
@@ -317,7 +319,7 @@ def factor_sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
     chances = _chances if graph.has_zeros() else _finite_chances
     value_start = np.concatenate([[0], np.cumsum(graph.cardinality, dtype=np.int64)])
     lanes = states.shape[1]
-    step = int(np.clip(AT_ONCE / max(sensitivity_entries(graph), 1.0), 1, lanes))
+    step = int(np.clip(LOG_WEIGHTS_AT_ONCE / max(sensitivity_entries(graph), 1.0), 1, lanes))
     for first in range(0, lanes, step):
         some = states[:, first : first + step]
         weights = _log_weights(value_start, groups, some)
@@ -407,8 +409,8 @@ def _chances(pairs: Pairs, weights: Floats, first: Ints, states: Bytes) -> Float
 def _normalise(log_weights: Floats, present: Floats) -> Floats:
     """Turn log-weights of `own` into chances; where all are impossible, the present ones count."""
     best = log_weights.max(axis=1, keepdims=True)
-    if best.min(initial=0.0) < 0.5 * IMPOSSIBLE:
-        log_weights = np.where(best < 0.5 * IMPOSSIBLE, present, log_weights)
+    if best.min(initial=0.0) < 0.5 * LOG_ZERO:
+        log_weights = np.where(best < 0.5 * LOG_ZERO, present, log_weights)
         best = log_weights.max(axis=1, keepdims=True)
     log_weights -= best
     np.exp(log_weights, out=log_weights)

@@ -104,7 +104,7 @@ def features(
     p, columns = summaries.probability, COLUMNS * len(every)
     states = _states(p, summaries.spread, beside, rows)
     summaries = of_draws(summaries, states) if beside.independent else summaries
-    unmixed = summaries.kept | summaries.drifts
+    unmixed = summaries.persists | summaries.drifts
     return _fill_missing(p, summaries.spread, states, summaries.r_hat, unmixed, beside, columns)
 
 
@@ -128,7 +128,7 @@ def ratio(
     p, met = np.array([share]), np.maximum(states[1:] * given_mean, 1.0)
     if beside.independent:
         summaries, rest = of_draws(summaries, states), of_draws(rest._replace(probability=p), met)
-    unmixed = (summaries.kept | summaries.drifts).any() | rest.kept | rest.drifts
+    unmixed = (summaries.persists | summaries.drifts).any() | rest.persists | rest.drifts
     columns, r_hat = COLUMNS * len(every), summaries.r_hat.max(keepdims=True)
     return _fill_missing(p, rest.spread, met, r_hat, unmixed, beside, columns)
 
@@ -162,7 +162,7 @@ def expectations(
     states = _states(alike, summaries.spread, beside, rows)
     if beside.independent:
         summaries = of_draws(summaries, states)._replace(spread=np.sqrt(variance / states))
-    unmixed, degrees = summaries.kept | summaries.drifts, COLUMNS * len(every) - 1
+    unmixed, degrees = summaries.persists | summaries.drifts, COLUMNS * len(every) - 1
     error = np.maximum(summaries.spread, np.maximum(p, 1.0 - p) / states)
     half = float(stdtrit(degrees, 0.5 + LEVEL / 2)) * error
     rare = is_rare(alike, states)

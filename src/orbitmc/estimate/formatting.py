@@ -7,41 +7,44 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from orbitmc.estimate.marginals import OF_VALUES, Columns
 from orbitmc.estimate.verdicts import FAIR, RARE, VERDICTS
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.marginals import Marginals
+    from orbitmc.estimate.marginals import Columns, Marginals
 
 
-SAMPLED = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-hat", "verdict")
-CERTAIN = ("variable", "value", "P", "verdict")
+SAMPLED_HEADINGS = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-hat", "verdict")
+CERTAIN_HEADINGS = ("variable", "value", "P", "verdict")
 LEFT_ALIGNED = frozenset({"variable", "value", "verdict"})
-MOST_ROWS = 40
+MOST_COMPACT_ROWS = 40
+VARIABLES_AT_A_TIME = 4096  # variables that are turned into words at a time
 LARGEST_R_HAT = 100.0  # that is written as a number
-BLANKS = ("", "", "", "")  # a value without error has no numbers in these columns
+BLANK_CELLS = ("", "", "", "")  # a value without error has no numbers in these columns
 
 
 def headings(answer: Marginals) -> tuple[str, ...]:
     """Column titles: an answer without sampling error needs fewer."""
-    return CERTAIN if answer.about.method == "exact" else SAMPLED
+    return CERTAIN_HEADINGS if answer.about.method == "exact" else SAMPLED_HEADINGS
 
 
-def rows(answer: Marginals) -> Iterator[tuple[str, ...]]:
+def rows(answer: Marginals, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator[tuple[str, ...]]:
     """One row of words per value of each variable."""
-    short = headings(answer) == CERTAIN
-    for piece in answer.columns.pieces():
+    short = headings(answer) == CERTAIN_HEADINGS
+    for piece in answer.columns.pieces(rows_at_a_time):
         yield from _rows(piece, short)
 
 
 def _rows(piece: Columns, short: bool) -> Iterator[tuple[str, ...]]:
-    p, error, low, high, ess, r_hat, rare = (getattr(piece, name).tolist() for name in OF_VALUES)
+    p, low, high, rare = (
+        a.tolist() for a in (piece.probability, piece.low, piece.high, piece.rare)
+    )
+    error, ess, r_hat = (a.tolist() for a in (piece.standard_error, piece.ess, piece.r_hat))
     first = piece.start.tolist()
     for place, name in enumerate(piece.names):
         label, word = escape_unprintable(name), VERDICTS[piece.verdict[place]]
         for k, value in enumerate(piece.values[place], first[place]):
             sure = short or not math.isfinite(ess[k])
-            numbers = BLANKS if sure else _error(error[k], low[k], high[k], ess[k], r_hat[k])
+            numbers = BLANK_CELLS if sure else _error(error[k], low[k], high[k], ess[k], r_hat[k])
             verdict = _rare_verdict(p[k], low[k], high[k], rare[k]) if word == RARE else word
             yield (
                 label,
@@ -79,7 +82,7 @@ def plain_table(
 
 def compact(answer: Marginals) -> str:
     """A table of the first values; says how many it leaves out, and how it was found."""
-    lines = list(islice(rows(answer), MOST_ROWS))
+    lines = list(islice(rows(answer), MOST_COMPACT_ROWS))
     table = plain_table(headings(answer), lines)
     left_out = len(answer.columns.probability) - len(lines)
     more = f"\n… and {left_out:,} more rows" if left_out else ""

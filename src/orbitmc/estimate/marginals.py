@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Bytes, Floats, short_repr
-from orbitmc._util.loading import HtmlRepr, renderer
+from orbitmc._util.loading import HtmlRepr, extra, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.formatting import VARIABLES_AT_A_TIME, compact
 from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
 from orbitmc.estimate.verdicts import (
     BELIEVED,
@@ -43,7 +44,6 @@ from orbitmc.graph.support import Domains
 MARGINAL_COLUMNS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
 OF_VALUES = (*MARGINAL_COLUMNS, "rare")
 MOST_SHOWN = 8  # values of a variable in a line
-ROWS = 4096  # variables that are turned into words at a time
 NO_PART = -1
 
 Places = NDArray[np.int64]
@@ -110,8 +110,6 @@ class Columns:
 
     def to_xarray(self, attrs: Mapping[str, Any]) -> Any:
         """Give an xarray Dataset `[variable, place of the value]`, padded where values are few."""
-        from orbitmc._util.loading import extra
-
         sizes = np.diff(self.start)
         there = np.arange(sizes.max(initial=0)) < sizes[:, None]
         padded = {}
@@ -179,10 +177,10 @@ class Columns:
             part=self.part[places],
         )
 
-    def pieces(self) -> Iterator["Columns"]:
+    def pieces(self, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator["Columns"]:
         """All variables, a few thousand at a time."""
-        for first in range(0, len(self.names), ROWS):
-            last = min(first + ROWS, len(self.names))
+        for first in range(0, len(self.names), rows_at_a_time):
+            last = min(first + rows_at_a_time, len(self.names))
             start = self.start[first : last + 1]
             rows = slice(start[0], start[-1])
             yield Columns(
@@ -337,8 +335,6 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
 
     def __str__(self) -> str:
         """A table in plain text; long ones are cut short and say so."""
-        from orbitmc.estimate.formatting import compact
-
         return compact(self)
 
     def only(self, names: Sequence[str] | None) -> "Marginals":
@@ -369,8 +365,6 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row per value; needs the extra `frames`."""
-        from orbitmc._util.loading import extra
-
         rows = [
             (name, value, *(getattr(m, column)[k] for column in MARGINAL_COLUMNS), m.verdict)
             for name, m in self.items()
@@ -422,7 +416,7 @@ def sampled_marginals(
     ess = layout.expand(statistics.ess, float(statistics.lanes))
     r_hat = layout.expand(statistics.r_hat, 1.0)
     rare = is_rare(probability, layout.expand(statistics.states, np.inf))
-    unmixed = layout.expand(statistics.kept | statistics.drifts, False)
+    unmixed = layout.expand(statistics.persists | statistics.drifts, False)
     quality = Quality(r_hat, ess, rare, unmixed, statistics.recorded, statistics.independent)
     start = layout.start.astype(np.int64)
     columns = Columns(

@@ -31,9 +31,9 @@ from orbitmc.graph.log_weights import log_weights_of_parts
 # both follow Fisher's F distribution. `1 - 1 / F` of the columns is the share of the squared error
 # that does not shrink with time.
 
-ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
+LIMIT_ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
 UNIT = 2.0**-53  # of a sum is rounded away with each term at most
-ROWS = 2**11  # at a time: what a processor keeps close by
+ROWS_AT_A_TIME = 2**11  # at a time: what a processor keeps close by
 
 Pools = NDArray[np.int64]
 
@@ -44,13 +44,13 @@ LARGEST_SHARE = 0.5  # of the squared error may be kept: F at most 2
 class RowSummaries(NamedTuple):
     """Per row: mean and spread of all columns, R-hat, and whether columns forget.
 
-    `spread` is the standard error that columns show; `kept` and `drifts` as in `Persistence`.
+    `spread` is the standard error that columns show; `persists` and `drifts` as in `Persistence`.
     """
 
     probability: Floats
     spread: Floats
     r_hat: Floats
-    kept: NDArray[np.bool_]
+    persists: NDArray[np.bool_]
     drifts: NDArray[np.bool_]
 
 
@@ -60,6 +60,8 @@ def row_summaries(
     lanes: int,
     pools: Pools | None = None,
     looks: int = 1,
+    *,
+    rows_at_a_time: int = ROWS_AT_A_TIME,
 ) -> RowSummaries:
     """Summarise the tallies of packs that have each recorded as many samples in as many lanes.
 
@@ -71,9 +73,9 @@ def row_summaries(
     rows = sums[0].shape[1]
     if pools is not None:
         sums = [pool_rows(pack, pools) for pack in sums]
-    means = _means(sums, lengths, lanes * looks)
+    means = _means(sums, lengths, lanes * looks, rows_at_a_time)
     terms = float(lengths.max(initial=0.0)) * (lanes * looks // COLUMNS)
-    rounding = max(ROUNDING, UNIT * terms)
+    rounding = max(LIMIT_ROUNDING, UNIT * terms)
     summaries = [_summarise_rows(piece, lengths, lanes, rows, rounding) for piece in means]
     whole: list[Any] = [np.concatenate(column) for column in zip(*summaries, strict=True)]
     return RowSummaries(*(whole if pools is None else [column[pools] for column in whole]))
@@ -103,14 +105,14 @@ def part_lengths(recorded: int) -> Floats:
     return lengths[lengths > 0].astype(np.float64)
 
 
-def _means(sums: Sequence[Floats], lengths: Floats, lanes: int) -> Iterator[Floats]:
+def _means(sums: Sequence[Floats], lengths: Floats, lanes: int, rows: int) -> Iterator[Floats]:
     """Means of columns in parts of time, `[part, row, column]`, of some rows at a time.
 
     There is at least one such piece.
     """
     weights = lengths[:, None, None] * (lanes // COLUMNS)
-    for first in range(0, max(1, sums[0].shape[1]), ROWS):
-        piece = np.concatenate([pack[:, first : first + ROWS] for pack in sums], axis=2)
+    for first in range(0, max(1, sums[0].shape[1]), rows):
+        piece = np.concatenate([pack[:, first : first + rows] for pack in sums], axis=2)
         piece /= weights
         yield piece
 
@@ -148,7 +150,7 @@ def _half_means(means: Floats, lengths: Floats) -> Floats:
 def _r_hat(probability: Floats, halves: Floats, per_column: int) -> Floats:
     """Split R-hat of single lanes: a column is the mean of several, so it varies less."""
     between = per_column * halves.var(axis=1, ddof=1)
-    between[between < ROUNDING**2] = 0.0
+    between[between < LIMIT_ROUNDING**2] = 0.0
     within = np.maximum(probability * (1 - probability) - between, 1e-300)
     with np.errstate(over="ignore"):  # a range that is nearly nothing makes huge numbers of noise
         ratio = np.minimum(between / within, 1e6)
@@ -158,7 +160,7 @@ def _r_hat(probability: Floats, halves: Floats, per_column: int) -> Floats:
 class Persistence(NamedTuple):
     """For each row: whether columns keep something, and whether all of them drift."""
 
-    kept: NDArray[np.bool_]
+    persists: NDArray[np.bool_]
     drifts: NDArray[np.bool_]
 
 
@@ -211,8 +213,10 @@ def _mean_squares(means: Floats, lengths: Floats) -> tuple[Floats, Floats, Float
 
 LEVEL = 0.95
 UNSEEN = 3.0  # / n is what n independent states may all have missed: -log(1 - LEVEL)
-APART = 10.0  # samples: so far apart, states of a chain count as independent for what is seldom
-RARE = 10.0  # / n is how often a value must occur to be known from n independent states
+SAMPLES_APART = (
+    10.0  # samples: so far apart, states of a chain count as independent for what is seldom
+)
+RARE_COUNT = 10.0  # / n is how often a value must occur to be known from n independent states
 
 
 @dataclass(frozen=True)
@@ -231,8 +235,8 @@ class Statistics:
 
     `spread` is the error that columns show, `standard_error` what may not have been seen included.
     `states` is how many independent states a row has been seen in, at most: what happens less often
-    may not have been seen at all. `kept` and `drifts` mark rows whose columns do not forget. Where
-    recorded states are `independent` draws, none of these is asked: all states count.
+    may not have been seen at all. `persists` and `drifts` mark rows whose columns do not forget.
+    Where recorded states are `independent` draws, none of these is asked: all states count.
     """
 
     probability: Floats
@@ -243,7 +247,7 @@ class Statistics:
     ess: Floats
     r_hat: Floats
     states: Floats
-    kept: NDArray[np.bool_]
+    persists: NDArray[np.bool_]
     drifts: NDArray[np.bool_]
     open_lanes: NDArray[np.int64]
     lanes: int
@@ -264,6 +268,7 @@ def statistics(
     looks: int = 1,
     sharper: Floats | None = None,
     independent: bool = False,
+    rows_at_a_time: int = ROWS_AT_A_TIME,
 ) -> Statistics:
     """Combine the tallies of packs that have each recorded as many samples in as many lanes.
 
@@ -276,7 +281,7 @@ def statistics(
     an estimate with less noise shows no more states. Recorded states that are `independent` draws
     of the model are all counted, and nothing is asked about mixing.
     """
-    summaries = row_summaries(tallies, recorded, lanes, pools, looks)
+    summaries = row_summaries(tallies, recorded, lanes, pools, looks, rows_at_a_time=rows_at_a_time)
     chains, columns = lanes * len(tallies), COLUMNS * len(tallies)
     if independent:
         states = np.full(len(summaries.probability), float(chains * recorded))
@@ -299,7 +304,7 @@ def statistics(
         ess=ess,
         r_hat=summaries.r_hat,
         states=states,
-        kept=summaries.kept,
+        persists=summaries.persists,
         drifts=summaries.drifts,
         open_lanes=sum((t.open.sum(axis=1, dtype=np.int64) for t in tallies), np.int64(0)),  # type: ignore[arg-type]
         lanes=chains,
@@ -354,8 +359,8 @@ def states_seen(
     """
     variance = probability * (1.0 - probability)
     with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(spread > ROUNDING, variance / spread**2, np.inf)
-    size = np.clip(size, 1.0, chains * max(recorded / APART, 1.0))
+        size = np.where(spread > LIMIT_ROUNDING, variance / spread**2, np.inf)
+    size = np.clip(size, 1.0, chains * max(recorded / SAMPLES_APART, 1.0))
     rare = is_rare(probability, size)
     least = np.full(int(part_of.max(initial=-1)) + 1, np.inf)
     np.minimum.at(least, part_of[~rare], size[~rare])
@@ -365,7 +370,7 @@ def states_seen(
 
 def is_rare(probability: Floats, states: Floats) -> NDArray[np.bool_]:
     """Whether a value, or all others together, may have been seen too seldom to be known."""
-    return np.minimum(probability, 1.0 - probability) < RARE / states
+    return np.minimum(probability, 1.0 - probability) < RARE_COUNT / states
 
 
 def effective_size(probability: Floats, standard_error: Floats, states: Floats) -> Floats:
@@ -441,8 +446,10 @@ def values_of(cardinality: Indices) -> Values:
 MISSED_MODE_FALSE_ALARM = (
     1e-6  # per run: how probable it is that no chain is in a state of that probability
 )
-ERRORS = 5.0  # by which log-weights and entropies may be off
-STATES = 2**24  # variables times chains that are looked at, at most; 32 chains are always looked at
+ERRORS_OFF = 5.0  # by which log-weights and entropies may be off
+MOST_STATES_COMPARED = (
+    2**24
+)  # variables times chains that are looked at, at most; 32 chains are always looked at
 
 
 def missed_modes(
@@ -459,7 +466,7 @@ def missed_modes(
     """
     lanes = values.shape[1]
     here = log_weights_of_parts(graph, values, part_of)
-    error = ERRORS * here.std(axis=1, ddof=1) / np.sqrt(lanes)
+    error = ERRORS_OFF * here.std(axis=1, ddof=1) / np.sqrt(lanes)
     there = log_weights_of_parts(graph, heaviest[:, None], part_of)[:, 0]
     entropy = np.bincount(part_of, largest_entropies(graph, statistics), minlength=len(there))
     bound = there - (here.mean(axis=1) + error) - entropy
@@ -475,11 +482,11 @@ def largest_entropies(graph: FactorGraph, statistics: Statistics) -> Floats:
     layout = values_of(graph.cardinality)
     p = np.maximum(layout.probabilities(statistics.probability), 0.0)
     error = layout.expand(statistics.standard_error, 0.0)
-    entropy = -xlogy(p, p) + ERRORS * error * np.abs(np.log(np.maximum(p, error)))
+    entropy = -xlogy(p, p) + ERRORS_OFF * error * np.abs(np.log(np.maximum(p, error)))
     entropies: Floats = np.add.reduceat(entropy, layout.start[:-1].astype(np.int64))
     return np.minimum(entropies, np.log(graph.cardinality))
 
 
 def lanes_to_look_at(graph: FactorGraph, chains: int) -> int:
     """How many chains say where a run is; fewer in large models."""
-    return min(chains, max(32, STATES // max(graph.variables, 1)))
+    return min(chains, max(32, MOST_STATES_COMPARED // max(graph.variables, 1)))

@@ -306,19 +306,19 @@ class Passes:
         for slab, sums in bucket.sums(terms):
             sums += ratio[slab * bucket.places : (slab + 1) * bucket.places]
             np.exp(sums, out=sums)
-            self.look(bucket, slab, sums)
+            self.observe(bucket, slab, sums)
             marginal += sums.sum(axis=1)
             for (_, _, view), beliefs, _ in messages:
                 collect(sums, beliefs, view.step, view.high[slab], view.low)
         for term, beliefs, children in messages:
-            self._tell(term, beliefs, children)
+            self._send_down(term, beliefs, children)
         marginal /= marginal.sum()
         return marginal
 
-    def look(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
+    def observe(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
         """Called with the beliefs of every slab, for those who want more than marginals."""
 
-    def _tell(self, term: Term, beliefs: Floats, children: Sequence[int]) -> None:
+    def _send_down(self, term: Term, beliefs: Floats, children: Sequence[int]) -> None:
         """Leave every child the probabilities of what it shares; large ones go as they are."""
         shared, sizes = self.tree.shared, self.tree.sizes
         if len(children) == 1 and shared[children[0]] == term.scope:
@@ -344,18 +344,15 @@ class Passes:
 # What is left has fewer variables, which hang together in larger tables. Chains have less to do,
 # and less to go wrong: what was summed out is exact.
 
-MOST_ENTRIES = 2**10
-"""Of a table that is made to sum a variable out."""
+MOST_CHEAP_ENTRIES = 2**10  # of a table that is made to sum a variable out
+MOST_NEIGHBOURS_SUMMED = 64
 
-MOST_AXES = 64
-
-MOST_VARIABLES = 20_000
-"""More are left as they are: they would take seconds."""
+MOST_VARIABLES_TO_ELIMINATE = 20_000  # more are left as they are: they would take seconds
 
 Table = tuple[Scope, Floats]
 
 
-def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_ENTRIES) -> FactorGraph:
+def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_CHEAP_ENTRIES) -> FactorGraph:
     """Sum out variables while the tables that it takes have at most so many entries.
 
     A graph with clauses that are too long for a table stays as it is.
@@ -365,7 +362,7 @@ def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_ENTRIES) -> F
     >>> eliminate_cheap_variables(graph).variables < graph.variables / 2
     True
     """
-    if graph.variables > MOST_VARIABLES:
+    if graph.variables > MOST_VARIABLES_TO_ELIMINATE:
         return graph
     problem = prepare(graph)
     if len(problem.sizes) > sum(place >= 0 for place in problem.place):
@@ -416,7 +413,7 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
 def _entries(sizes: Sequence[int], neighbours: Neighbours, variable: int) -> float:
     """Of the table that a variable is summed out of; those of many variables are not counted."""
     near = neighbours[variable]
-    if len(near) > MOST_AXES:
+    if len(near) > MOST_NEIGHBOURS_SUMMED:
         return math.inf
     return sizes[variable] * math.prod(sizes[member] for member in near)
 

@@ -17,7 +17,7 @@ from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import condition
 
-AT_ONCE = 2**14  # states that are drawn together: what a processor keeps close by
+DRAWS_AT_ONCE = 2**14  # states that are drawn together: what a processor keeps close by
 BYTE = 256  # values that fit into one
 
 States = NDArray[Any]
@@ -96,16 +96,16 @@ class _Drawing(Passes):
         if entries <= count:
             every = np.indices(bucket.shape).reshape(len(shared), entries)
             table = _chances(bucket, terms, dict(zip(shared, every, strict=True)), sizes)
-        for first in range(0, count, AT_ONCE):
+        for first in range(0, count, DRAWS_AT_ONCE):
             check_interrupt()
-            now = slice(first, first + AT_ONCE)
+            now = slice(first, first + DRAWS_AT_ONCE)
             above = {member: self.states[member, now].astype(np.int64) for member in shared}
             chances = (
                 _chances(bucket, terms, above, sizes)
                 if table is None
                 else table[:, _offsets(shared, above, sizes)]
             )
-            level = self.rng.random(min(AT_ONCE, count - first))
+            level = self.rng.random(min(DRAWS_AT_ONCE, count - first))
             self.states[variable, now] = (level >= chances[:-1]).sum(axis=0)
         self.messages.pop(variable)
         return np.zeros(bucket.values)

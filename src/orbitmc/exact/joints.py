@@ -17,7 +17,7 @@ from orbitmc.exact.problem import Problem, Scope
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.transforms import extend
 
-MOST_ENTRIES = 2**20  # of a joint table
+MOST_JOINT_ENTRIES = 2**20  # of a joint table
 
 
 def tie_scopes(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
@@ -31,10 +31,10 @@ def tie_scopes(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
     factors = []
     for scope in scopes:
         shape = [int(graph.cardinality[variable]) for variable in scope]
-        if math.prod(shape) > MOST_ENTRIES:
+        if math.prod(shape) > MOST_JOINT_ENTRIES:
             raise LimitError(
                 f"a joint table of {len(scope)} variables would have {math.prod(shape):.3g} "
-                f"entries, the limit is {MOST_ENTRIES}"
+                f"entries, the limit is {MOST_JOINT_ENTRIES}"
             )
         if len(scope) > 1:
             factors.append((scope, np.zeros(shape)))
@@ -122,7 +122,7 @@ class _JointPasses(Passes):
             if scope:
                 self.homes.setdefault(self.tree.home_of(scope), []).append(scope)
 
-    def look(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
+    def observe(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
         for scope in self.homes.get(bucket.variable, ()):
             if scope not in self.views:
                 self.views[scope] = bucket.view(scope, self.tree.sizes)

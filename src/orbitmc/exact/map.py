@@ -31,8 +31,7 @@ from orbitmc.graph.log_weights import exact_sum
 # A message says how heavy the best values of everything below are, given what is shared. Read from
 # the roots down, the messages tell how good each value of a variable can still become.
 
-State = list[int]
-"""A value for each variable of a problem."""
+State = list[int]  # a value for each variable of a problem
 
 
 def message_bytes(tree: Tree) -> int:
@@ -186,15 +185,12 @@ def _complete(
 # Where a bucket would need too large a table, its factors and messages are shared out to several
 # tables that are small enough, and each of these is maximised on its own (Dechter & Rish 2003).
 
-MOST_ENTRIES = 2**16
-"""Of one table."""
-
-MOST_VARIABLES = 3_000
-"""Beyond, only the maxima of all tables are added up."""
+MOST_BOUND_ENTRIES = 2**16  # of one table
+MOST_VARIABLES_TO_BOUND = 3_000  # beyond, only the maxima of all tables are added up
 
 
 def upper_bound(
-    problem: Problem, most: int = MOST_ENTRIES, is_over: Callable[[], bool] = lambda: False
+    problem: Problem, most: int = MOST_BOUND_ENTRIES, is_over: Callable[[], bool] = lambda: False
 ) -> float:
     """A log-weight that no state exceeds.
 
@@ -205,7 +201,7 @@ def upper_bound(
     >>> round(upper_bound(prepare(om.ising_grid(3, 3, 0.5).graph)), 9)
     6.0
     """
-    if len(problem.sizes) > MOST_VARIABLES:
+    if len(problem.sizes) > MOST_VARIABLES_TO_BOUND:
         return problem.constant  # no table has entries above 0
     order = _order(problem)
     position = {variable: place for place, variable in enumerate(order)}
@@ -267,7 +263,7 @@ def _maximise(tables: list[Table], variable: int, sizes: Sequence[int]) -> Table
     return tuple(member for member in read if member != variable), message
 
 
-MOST_COST = 2.0**22
+MOST_NEIGHBOURHOOD_COST = 2.0**22
 MORE, MOST_SHARE = 0.08, 0.95  # are held beforehand where no order is good enough to begin with
 
 
@@ -282,8 +278,10 @@ class Start(NamedTuple):
 class Neighbourhoods:
     """Steps to better states, each of which holds another choice of variables."""
 
-    def __init__(self, problem: Problem, seed: int) -> None:
-        self.problem, self.share = problem, 0.0
+    def __init__(
+        self, problem: Problem, seed: int, *, most_cost: float = MOST_NEIGHBOURHOOD_COST
+    ) -> None:
+        self.problem, self.share, self.most_cost = problem, 0.0, most_cost
         self.rng = np.random.default_rng(seed)
         self.numbers = [
             {int(value): number for number, value in enumerate(possible)}
@@ -321,7 +319,7 @@ class Neighbourhoods:
         relief = np.zeros(len(sizes))
         relief[list(known)] = 1.0 - 1.0 / sizes[list(known)]
         chosen: list[int] = []
-        while entries.sum() > MOST_COST:
+        while entries.sum() > self.most_cost:
             weights = np.bincount(member, entries[table] * relief[member], len(sizes))
             chosen.append(int(self.rng.choice(len(sizes), p=weights / weights.sum())))
             entries[table[member == chosen[-1]]] /= sizes[chosen[-1]]

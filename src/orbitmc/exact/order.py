@@ -44,27 +44,17 @@ def eliminate(neighbours: Neighbours, variable: int) -> set[int]:
     return near
 
 
-TRIVIAL = 2.0**12
-"""Table entries that are eliminated while another order is looked for."""
-
-EASY = 2.0**20
-"""Table entries that are eliminated while a search begins: none is worth it."""
-
-MOST_FILLED = 300
-"""Variables of a graph whose missing neighbours are counted, which takes longer."""
-
+TRIVIAL = 2.0**12  # table entries that are eliminated while another order is looked for
+EASY = 2.0**20  # table entries that are eliminated while a search begins: none is worth it
+MOST_FILLED = 300  # variables of a graph whose missing neighbours are counted, which takes longer
 TIE = 1e-3
 
-BETWEEN_LOOKS = 64
-"""Variables that are eliminated between two looks at the clock."""
-
+BETWEEN_LOOKS = 64  # variables that are eliminated between two looks at the clock
 ABOUT = 1.2
 """How much more an order may cost on a graph that is like its own; a search might find that."""
 
-MOST_ORDERS, MOST_KEPT = 64, 5_000
-"""Orders that are kept, and variables of their graphs."""
-
-KEPT: OrderedDict[object, tuple[float, "Order"]] = OrderedDict()
+MOST_ORDERS, MOST_KEPT = 64, 5_000  # orders that are kept, and variables of their graphs
+REMEMBERED_ORDERS: OrderedDict[object, tuple[float, "Order"]] = OrderedDict()
 """Orders by scopes and sizes, and how long they were looked for."""
 
 KEPT_OF_GRAPHS: OrderedDict[bytes, "Order"] = OrderedDict()
@@ -72,11 +62,8 @@ KEPT_OF_GRAPHS: OrderedDict[bytes, "Order"] = OrderedDict()
 
 _lock = threading.Lock()
 
-MOST_CORE = 8192
-"""Largest rest that is searched with rows of bits (8 MiB of them)."""
-
-MOST_LOG_ENTRIES = 60
-"""No machine holds such tables; a greedy order that gets there is given up."""
+MOST_CORE = 8192  # largest rest that is searched with rows of bits (8 MiB of them)
+MOST_LOG_ENTRIES = 60  # no machine holds such tables; a greedy order that gets there is given up
 
 
 Key = TypeVar("Key")
@@ -116,11 +103,11 @@ def find_order(
     if len(sizes) > MOST_KEPT:
         return _search_order(*question[:2], seconds, seed, most, times, hint, until)
     with _lock:
-        searched, known = KEPT.get(question, (0.0, None))
+        searched, known = REMEMBERED_ORDERS.get(question, (0.0, None))
     if known is None or (seconds > searched and times * known.cost > EASY):
         known = _search_order(*question[:2], seconds, seed, most, times, hint, until)
         if known.variables or working_time() < until:
-            _keep(KEPT, question, (seconds, known))
+            _keep(REMEMBERED_ORDERS, question, (seconds, known))
     return Order(list(known.variables), known.cost)
 
 
@@ -183,7 +170,7 @@ def _search_order(
         cost = _cost([set(near) for near in neighbours], log_sizes.tolist(), hint.variables)
         if cost <= min(ABOUT * hint.cost, first.cost):
             return Order(hint.variables, cost)
-    shaved = _shave(neighbours, log_sizes)
+    shaved = _eliminate_simplicial(neighbours, log_sizes)
     core = np.setdiff1d(np.arange(len(sizes)), shaved)
     if not 0 < len(core) <= MOST_CORE:
         return first
@@ -284,7 +271,7 @@ def _log_fill(neighbours: Neighbours, log_sizes: Sequence[float], variable: int)
     return missing + TIE * _log_table(neighbours, log_sizes, variable)
 
 
-def _shave(neighbours: Neighbours, log_sizes: Floats) -> list[int]:
+def _eliminate_simplicial(neighbours: Neighbours, log_sizes: Floats) -> list[int]:
     """Eliminate variables whose neighbours are joined already: always right to do first.
 
     With two neighbours the same holds as soon as the variable is no smaller than one of them.

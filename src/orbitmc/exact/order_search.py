@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import dijkstra
 from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import ThreadClock, shared
 from orbitmc._numba.tiers import compile_next, is_compiled, tier
-from orbitmc._simd.bits import WORD, Bits, bit_count, lowest, set_bit, test_bit
+from orbitmc._simd.bits import WORD_BITS, Bits, bit_count, lowest, set_bit, test_bit
 from orbitmc._util.arrays import Floats, Numbers
 
 FILL, WEIGHT, WEIGHTED_FILL = 0, 1, 2
@@ -30,10 +30,12 @@ times those of the largest, which is memory."""
 
 def bit_rows(variables: int, edges: Numbers) -> Bits:
     """Neighbours of every variable as bits."""
-    rows = np.zeros((variables, (variables + WORD - 1) // WORD), dtype=np.uint64)
+    rows = np.zeros((variables, (variables + WORD_BITS - 1) // WORD_BITS), dtype=np.uint64)
     for first, second in (edges.T, edges.T[::-1]):
         np.bitwise_or.at(
-            rows, (first, second // WORD), np.uint64(1) << (second % WORD).astype(np.uint64)
+            rows,
+            (first, second // WORD_BITS),
+            np.uint64(1) << (second % WORD_BITS).astype(np.uint64),
         )
     return rows
 
@@ -63,7 +65,7 @@ def of_rows(interactions: InteractionGraph, *rest: object) -> int:
 
 
 @tier(of_rows)
-def order_stretch(
+def reorder_stretch(
     interactions: InteractionGraph,
     order: Numbers,
     first: int,
@@ -193,7 +195,7 @@ def _join(
         for word in range(rows.shape[1]):
             common = rows[first, word] & rows[second, word]
             while common:
-                prices[word * WORD + lowest(common)] -= weight
+                prices[word * WORD_BITS + lowest(common)] -= weight
                 common &= common - np.uint64(1)
         prices[first] += _missing(rows, log_sizes, first, second, rule)
         prices[second] += _missing(rows, log_sizes, second, first, rule)
@@ -211,7 +213,7 @@ def _missing(rows: Bits, log_sizes: Floats, member: int, other: int, rule: int) 
             total += bit_count(apart)
         else:
             while apart:
-                total += log_sizes[word * WORD + lowest(apart)]
+                total += log_sizes[word * WORD_BITS + lowest(apart)]
                 apart &= apart - np.uint64(1)
     if rule == FILL:
         return total - (1.0 if test_bit(rows[member], other) else 0.0)
@@ -244,7 +246,7 @@ def _members(row: Bits, members: Numbers) -> int:
     for word in range(len(row)):
         bits = row[word]
         while bits:
-            members[count] = word * WORD + lowest(bits)
+            members[count] = word * WORD_BITS + lowest(bits)
             count += 1
             bits &= bits - np.uint64(1)
     return count
@@ -262,9 +264,7 @@ ENTRIES_PER_SECOND = 2e8
 SHORT, MANY = 0.1, 2e7
 """Seconds of search that nobody notices beside the elimination of so many entries."""
 
-BEYOND = 2.0**75
-"""Entries of orders that patches do not bring into the reach of any machine."""
-
+LARGEST_COST = 2.0**75  # entries of orders that patches do not bring into the reach of any machine
 WORTH_COMPILING = 2e7
 """Entries whose elimination takes half a second: then orders are tried by compiled code."""
 
@@ -272,7 +272,7 @@ RULES = (FILL, WEIGHTED_FILL, WEIGHT)
 
 SLACKS = (0.0, 0.05, 0.1, 0.2, 0.4)  # how far from the best choice a greedy order may stray
 
-STRETCHES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # parts of an order that are done again
+ORDER_PARTS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # parts of an order that are done again
 
 PATCHES_PER_LAYOUT = 20  # patches before branches are laid out in another order
 
@@ -329,13 +329,13 @@ class _OrderSearch:
         self.start, self.clock = working_time(), clock
         self.attempt(FILL, 0.0, self.together)
         if self.cost < np.inf:
-            self._lay_out()
+            self._shuffle_branches()
 
     def is_over(self) -> bool:
         """Whether there is no time for another order, or none is worth it."""
         left = self.seconds - (working_time() - self.start)
-        if left > 0 and not is_compiled(order_stretch) and self.cost > WORTH_COMPILING:
-            compile_next(order_stretch)
+        if left > 0 and not is_compiled(reorder_stretch) and self.cost > WORTH_COMPILING:
+            compile_next(reorder_stretch)
             self.longest = 0.0
             return False
         if left < self.longest:
@@ -345,31 +345,31 @@ class _OrderSearch:
 
     def attempt(self, rule: int, slack: float, stages: Numbers) -> None:
         """Make one greedy order of everything."""
-        self._redo(0, len(self.order), rule, slack, stages)
+        self._reorder(0, len(self.order), rule, slack, stages)
 
     def patch(self) -> None:
         """Do some stretches of the best order again, each with a rule and a slack by chance."""
-        self._lay_out()
+        self._shuffle_branches()
         for _ in range(PATCHES_PER_LAYOUT):
             first, last = self._costly_stretch()
             rule, slack = int(self.rng.choice(RULES)), float(self.rng.choice(SLACKS))
-            self._redo(first, last, rule, slack, self.together)
+            self._reorder(first, last, rule, slack, self.together)
 
     def _costly_stretch(self) -> tuple[int, int]:
         """Choose a stretch of random length around a table, the larger the likelier."""
-        length = int(np.ceil(len(self.order) * self.rng.choice(STRETCHES)))
+        length = int(np.ceil(len(self.order) * self.rng.choice(ORDER_PARTS)))
         weights = np.cumsum(np.sqrt(self.entries))
         table = int(np.searchsorted(weights, weights[-1] * self.rng.random()))
         earliest, latest = max(0, table - length + 1), min(table, len(self.order) - length)
         first = int(self.rng.integers(earliest, latest + 1))
         return first, first + length
 
-    def _redo(self, first: int, last: int, rule: int, slack: float, stages: Numbers) -> None:
+    def _reorder(self, first: int, last: int, rule: int, slack: float, stages: Numbers) -> None:
         """Order a stretch anew; an equally good one is welcome, it leads elsewhere."""
         begun = working_time()
         outside = np.concatenate([self.entries[:first], self.entries[last:]])
         choice = GreedyChoice(rule, slack, stages, int(self.rng.integers(2**62)))
-        stretch, entries, cost = order_stretch(
+        stretch, entries, cost = reorder_stretch(
             self.interactions,
             self.order,
             first,
@@ -377,7 +377,7 @@ class _OrderSearch:
             choice,
             float(outside.sum()),
             float(outside.max(initial=0.0)),
-            min(self.cost * (1 + 1e-9), BEYOND),
+            min(self.cost * (1 + 1e-9), LARGEST_COST),
         )
         self.longest = max(self.longest, working_time() - begun)
         if cost < np.inf:
@@ -385,7 +385,7 @@ class _OrderSearch:
             self.entries[first:last] = entries
             self.cost = float(cost)
 
-    def _lay_out(self) -> None:
+    def _shuffle_branches(self) -> None:
         """Put the branches of the elimination one after the other, in an order by chance.
 
         Variables of different branches may change places at no cost; where they stand decides

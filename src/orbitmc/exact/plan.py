@@ -28,30 +28,20 @@ from orbitmc.exact.tree import (
 )
 from orbitmc.graph.factor_graph import FactorGraph
 
-COMFORT = 2**29
-"""Bytes for which nobody needs to compute messages twice."""
-
-MOST_HELD = 6
-"""Binary variables that may be held: each doubles the time."""
-
+COMFORT = 2**29  # bytes for which nobody needs to compute messages twice
+MOST_HELD = 6  # binary variables that may be held: each doubles the time
 FLOPS_PER_SECOND = 6e8
 SECONDS_PER_BUCKET = 2e-4
 
-OVERHEAD = 2**21
-"""Bytes of slabs, views and small objects, whatever the model."""
-
-LARGE = 20_000
+ELIMINATION_OVERHEAD = 2**21  # bytes of slabs, views and small objects, whatever the model
+LARGE_GRAPH = 20_000
 """Variables, or variables that factors read, from which on a part is looked at first."""
 
-PART = 2_000
+PART_VARIABLES = 2_000
 
-FIRST_SHARE = 0.2
-"""Of the time that elimination may take, for its first order."""
-
-HOPE_SECONDS = 1.0
-"""How long a part is looked at."""
-
-HOPELESS = 2.0**45  # table entries
+FIRST_SHARE = 0.2  # of the time that elimination may take, for its first order
+HOPE_SECONDS = 1.0  # how long a part is looked at
+HOPELESS_ENTRIES = 2.0**45  # table entries
 
 Part = TypeVar("Part")
 
@@ -176,7 +166,7 @@ def plan_holding(
         width=tree.width,
         largest=max(entries, default=1),
         entries=turns * sum(entries),
-        bytes=peak + ENTRY * sum(table.size for table in problem.tables) + OVERHEAD,
+        bytes=peak + ENTRY * sum(table.size for table in problem.tables) + ELIMINATION_OVERHEAD,
         flops=turns * (2 if len(regions) == 1 else 3) * flops,
         cutset=cutset,
         order=tuple(order),
@@ -198,18 +188,22 @@ def require_time(graph: FactorGraph, seconds: float) -> None:
 
 def require_hope(graph: FactorGraph, seconds: float = 1.0) -> None:
     """Refuse a large graph when its first table, or a part around one variable, is too large."""
-    if len(graph.scope) > LARGE and not graph.has_zeros() and _first_entries(graph) > HOPELESS:
+    if (
+        len(graph.scope) > LARGE_GRAPH
+        and not graph.has_zeros()
+        and _first_entries(graph) > HOPELESS_ENTRIES
+    ):
         raise LimitError(
-            f"exact elimination would need more than {HOPELESS:.1g} table entries for the first "
-            f"of these {graph.variables} variables, whichever it is"
+            f"exact elimination would need more than {HOPELESS_ENTRIES:.1g} table entries for the "
+            f"first of these {graph.variables} variables, whichever it is"
         )
-    if graph.variables <= LARGE:
+    if graph.variables <= LARGE_GRAPH:
         return
     scopes, sizes = _part(graph)
     cost = find_order(scopes, sizes, seconds=seconds).cost
-    if cost > HOPELESS:
+    if cost > HOPELESS_ENTRIES:
         raise LimitError(
-            f"exact elimination would need more than {HOPELESS:.1g} table entries for "
+            f"exact elimination would need more than {HOPELESS_ENTRIES:.1g} table entries for "
             f"{len(sizes)} of these {graph.variables} variables alone"
         )
 
@@ -242,7 +236,7 @@ def _part(graph: FactorGraph) -> tuple[list[tuple[int, ...]], list[int]]:
     both_ways = block_array([[None, reads], [reads.T, None]], format="csr")
     middle = graph.factors + graph.variables // 2
     reached = breadth_first_order(both_ways, middle, return_predecessors=False)
-    variables = reached[reached >= graph.factors][:PART] - graph.factors
+    variables = reached[reached >= graph.factors][:PART_VARIABLES] - graph.factors
     variables = variables[graph.cardinality[variables] > 1]
     number = np.full(graph.variables, -1)
     number[variables] = np.arange(len(variables))

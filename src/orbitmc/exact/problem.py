@@ -84,7 +84,7 @@ def _full_tables(graph: FactorGraph) -> tuple[list[int], list[Scope], list[Float
         scope = tuple(graph.scope_of(factor).tolist())
         if factor < graph.first_clause or len(scope) <= LONGEST_EXPANDED:
             scopes.append(scope)
-            tables.append(graph.expanded(factor))
+            tables.append(graph.full_table(factor))
         else:
             _chain_clause(graph, factor, sizes, scopes, tables)
     return sizes, scopes, tables

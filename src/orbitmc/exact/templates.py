@@ -18,16 +18,14 @@ from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import LimitError
 from orbitmc.exact.order import find_order
-from orbitmc.exact.plan import FLOPS_PER_SECOND, OVERHEAD, SECONDS_PER_BUCKET
+from orbitmc.exact.plan import ELIMINATION_OVERHEAD, FLOPS_PER_SECOND, SECONDS_PER_BUCKET
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import ENTRY, Tree, build_tree
 
 Shape = tuple[int, ...]
 
-WORTH = 2.0**23
-"""What an order may cost that is eliminated while a better one would be looked for."""
-
-HOPELESS = 16.0
+WORTH = 2.0**23  # what an order may cost that is eliminated while a better one would be looked for
+HOPELESS_FACTOR = 16.0
 """How many times too much a greedy order may cost if a search is to find a better one."""
 
 
@@ -103,7 +101,7 @@ class Template:
     def bytes(self) -> int:
         """About what one row takes."""
         tables = sum(table.size for table in self.problem.tables)
-        return ENTRY * (3 * self.entries + tables) + OVERHEAD
+        return ENTRY * (3 * self.entries + tables) + ELIMINATION_OVERHEAD
 
     @property
     def seconds(self) -> float:
@@ -176,7 +174,7 @@ def _tie_scopes(problem: Problem, scopes: Sequence[Scope]) -> Problem:
 
 def _order(left: Problem, seconds: float, most: float) -> list[int]:
     """A greedy order, or a better one if it costs too much and is not hopeless."""
-    order = find_order(left.scopes, left.sizes, seconds=0.0, most=HOPELESS * most)
+    order = find_order(left.scopes, left.sizes, seconds=0.0, most=HOPELESS_FACTOR * most)
     if seconds > 0 and WORTH < order.cost < np.inf:
         order = find_order(left.scopes, left.sizes, seconds=seconds)
     if len(order.variables) < len(left.sizes) or order.cost > most:
@@ -300,7 +298,7 @@ class Elimination:
         self.live = tuple(live)
 
     @property
-    def held_bytes(self) -> int:
+    def bytes_held(self) -> int:
         """What is kept for all rows."""
         pieces = (piece.table for step in self.template.steps for piece in step.pieces)
         tables = (*self.messages.values(), *self.conditionals.values(), *pieces)
@@ -412,10 +410,8 @@ def _sum_bucket(total: Floats, step: Step) -> tuple[Floats, Floats]:
 
 # Which rows are eliminated together: those that observe the same variables.
 
-FEW = 32
-"""Rows that are not worth an elimination of their own."""
-
-TOGETHER = 2**22
+FEW_ROWS = 32  # rows that are not worth an elimination of their own
+BYTES_TOGETHER = 2**22
 """Bytes of all tables of rows that are eliminated together: they stay in the cache."""
 
 
@@ -428,7 +424,9 @@ class Batch:
     soft: tuple[int, ...]
 
 
-def batches(observed: NDArray[np.bool_], soft: NDArray[np.bool_], few: int = FEW) -> list[Batch]:
+def batches(
+    observed: NDArray[np.bool_], soft: NDArray[np.bool_], few: int = FEW_ROWS
+) -> list[Batch]:
     """Sort rows by which columns [column, row] they observe, softly or not.
 
     Patterns that `few` rows have are put together: what some of these rows do not observe has
@@ -461,7 +459,7 @@ def _batch_codes(chosen: NDArray[np.bool_]) -> tuple[int, ...]:
 def rows_at_once(template: Template, memory: int) -> int:
     """How many rows are eliminated together, so that their tables fit."""
     row = 8 * 3 * max(template.entries, 1)
-    return max(1, min(max(TOGETHER // row, 16), memory // (2 * row)))
+    return max(1, min(max(BYTES_TOGETHER // row, 16), memory // (2 * row)))
 
 
 def chunks(elimination: Elimination, rows: int, memory: int) -> Iterator[slice]:

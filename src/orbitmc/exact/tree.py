@@ -15,7 +15,7 @@ from orbitmc.exact.problem import Problem, Scope
 
 Position = dict[int, int]
 
-SMALL = 2**12  # entries of a table that is cheaper made once than read in parts
+SMALL_TABLE = 2**12  # entries of a table that is cheaper made once than read in parts
 
 
 class Group(NamedTuple):
@@ -117,7 +117,7 @@ def _groups(
     read: set[int] = set()
     for scope, piece in pieces:
         union = read.union(scope)
-        if groups and math.prod(sizes[variable] for variable in union) <= SMALL:
+        if groups and math.prod(sizes[variable] for variable in union) <= SMALL_TABLE:
             groups[-1].append(piece)
             read = union
         else:
@@ -148,7 +148,7 @@ ENTRY = 8  # bytes
 
 MOST_CUTS = 2**12  # regions so small that more of them save nothing
 
-BEYOND = 2**40  # bytes of a message
+LARGEST_MESSAGE = 2**40  # bytes of a message
 
 
 def best_cutset_variable(tree: Tree) -> int:
@@ -220,7 +220,7 @@ def regions_within(tree: Tree, memory: int) -> tuple[tuple[Region, ...], int]:
     Where one message alone is beyond any machine, no cut helps.
     """
     total = ENTRY * sum(tree.messages)
-    if ENTRY * max(tree.messages, default=0) > BEYOND:
+    if ENTRY * max(tree.messages, default=0) > LARGEST_MESSAGE:
         whole = cut_regions(tree, total)
         return whole, peak_bytes(tree, whole)
     budget = float(total)

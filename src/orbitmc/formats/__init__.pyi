@@ -1,4 +1,6 @@
 from orbitmc._util.text import MEMORY as MEMORY
+from orbitmc.formats import json_model as json_model
+from orbitmc.formats import uai as uai
 from orbitmc.formats.evidence import merge_evidence as merge_evidence
 from orbitmc.formats.evidence import read_evidence as read_evidence
 from orbitmc.formats.json_model import parse_json as parse_json

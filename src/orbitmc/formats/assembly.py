@@ -91,9 +91,9 @@ class Beginnings:
 
 
 ROW_ERROR = 1e-3  # how far the sum of probabilities may be from one: files round
-SLACK = 1e-9  # of sums that are just so far
-NAMED = 3  # rows named as examples
-ROUNDING = 0.02
+SUM_SLACK = 1e-9  # of sums that are just so far
+MOST_ROWS_NAMED = 3  # rows named as examples
+SUM_TOLERANCE = 0.02
 """How far from one the probabilities in published files add up, for want of digits."""
 
 
@@ -198,7 +198,7 @@ def _reason(model: Model) -> str:
     for factor, scope in enumerate(scopes):
         with np.errstate(over="ignore"):
             sums = np.exp(graph.table_values(factor)).sum(axis=-1)
-        if (np.abs(sums - 1) > ROUNDING).any():
+        if (np.abs(sums - 1) > SUM_TOLERANCE).any():
             return f"the factor of {quote(names[scope[-1]])} does not sum to one"
     return ""
 
@@ -239,7 +239,7 @@ def _weights(graph: FactorGraph, factor: int) -> Floats:
 def wrong_rows(weights: Floats) -> NDArray[np.int64]:
     """Which rows, over the last axis, do not sum to one but for rounding."""
     off = np.abs(_sums(weights) - 1)
-    return np.flatnonzero(~(off <= ROW_ERROR + SLACK)).astype(np.int64)
+    return np.flatnonzero(~(off <= ROW_ERROR + SUM_SLACK)).astype(np.int64)
 
 
 def _sums(weights: Floats) -> Floats:
@@ -254,7 +254,10 @@ def row_doubts(tables: Iterable[Rows]) -> tuple[str, ...]:
     count = 0
     for table in tables:
         wrong = wrong_rows(table.weights)
-        sentences += [_in_words(table, int(row)) for row in wrong[: max(0, NAMED - len(sentences))]]
+        sentences += [
+            _describe_row(table, int(row))
+            for row in wrong[: max(0, MOST_ROWS_NAMED - len(sentences))]
+        ]
         count += len(wrong)
     if not count:
         return ()
@@ -265,7 +268,7 @@ def row_doubts(tables: Iterable[Rows]) -> tuple[str, ...]:
     )
 
 
-def _in_words(table: Rows, row: int) -> str:
+def _describe_row(table: Rows, row: int) -> str:
     """A row by its variable, the values of its parents, and its sum."""
     *parents, child = table.names
     sizes = [len(domain) for domain in table.values[:-1]]
@@ -278,8 +281,7 @@ def _in_words(table: Rows, row: int) -> str:
     return f"those of {shorten(child)}{condition} sum to {float(_sums(table.weights)[row]):.6g}"
 
 
-LARGEST_LOG = 700.0
-"""Beyond this, a weight or its inverse does not fit in a floating-point number."""
+LARGEST_LOG = 700.0  # beyond this, a weight or its inverse does not fit in a floating-point number
 
 
 def weight_texts(log_weights: Floats) -> list[str]:

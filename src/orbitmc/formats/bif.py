@@ -22,6 +22,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc._util.files import write_text
 from orbitmc._util.text import (
     MEMORY,
+    MOST_DIGITS,
     Text,
     join_words,
     quote,
@@ -31,24 +32,24 @@ from orbitmc._util.text import (
 )
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.formats import assembly as bayes
-from orbitmc.formats.assembly import ROUNDING, Beginnings, weight_texts
+from orbitmc.formats.assembly import SUM_TOLERANCE, Beginnings, weight_texts
 from orbitmc.graph.model import Model
 
 # The words, marks and numbers of a BIF text, with the place of each.
 
 # Possessive (`++`): what was taken is not given back, so no place to go back to takes memory.
 BARE = r"""[^\s{}()\[\]|,;"]"""
-WORD = rf"{BARE}++(?:\({BARE}*+\))*+"  # the parentheses that some names end in touch them
-PIECE = re.compile(
+BIF_WORD = rf"{BARE}++(?:\({BARE}*+\))*+"  # the parentheses that some names end in touch them
+BIF_PIECE = re.compile(
     rf"""\s*+(?:(?P<mark>[{{}}()\[\]|,;])|"(?P<quoted>[^"\n]*+)"|(?P<keyword>probability)(?=\s*\()"""
-    rf"""|(?P<word>{WORD}))""",
+    rf"""|(?P<word>{BIF_WORD}))""",
     re.IGNORECASE,
 )
-COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|/\*', re.DOTALL)
+BIF_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|/\*', re.DOTALL)
 COMMENTED = re.compile(r"//|/\*")
 PROPERTY = re.compile(r'(?:"[^"\n]*+"|[^";{}]++)*+;')
-NUMBERS = re.compile(r'[^;{}()\[\]|"]*')
-WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+BIF_NUMBERS = re.compile(r'[^;{}()\[\]|"]*')
+BIF_WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 SPACE = re.compile(r"\s*")
 MOST_WORDS = 1000  # of a name without quotes
 
@@ -71,7 +72,7 @@ class Scanner:
         return self.at == len(self.content)
 
     def name(self, what: str) -> str:
-        match = PIECE.match(self.content, self.offset)
+        match = BIF_PIECE.match(self.content, self.offset)
         if match is None or match["mark"] is not None:
             raise self._unexpected(what)
         self.offset = match.end()
@@ -138,7 +139,7 @@ class Scanner:
             raise self._unexpected(repr(mark))
 
     def accept_word(self, word: str) -> bool:
-        match = PIECE.match(self.content, self.offset)
+        match = BIF_PIECE.match(self.content, self.offset)
         matches = match is not None and (match["word"] or "").lower() == word
         if match and matches:
             self.offset = match.end()
@@ -154,7 +155,7 @@ class Scanner:
 
     def weights(self, what: str) -> list[float]:
         """Take numbers, finite and not negative, and the semicolon after them."""
-        match = NUMBERS.match(self.content, self.offset)
+        match = BIF_NUMBERS.match(self.content, self.offset)
         assert match  # it may be empty, but it always matches
         words = match.group().replace(",", " ").split()
         try:
@@ -173,14 +174,14 @@ class Scanner:
     def _wrong_weight(self, what: str) -> InputError:
         while True:
             at, word = self.at, self.name(what)
-            if WEIGHT.fullmatch(word) is None or float(word) == math.inf:
+            if BIF_WEIGHT.fullmatch(word) is None or float(word) == math.inf:
                 token = quote(word)
                 return self.error(at, f"expected {what} (finite, not negative), found {token}")
             self.accept(",")
 
     def _unexpected(self, what: str) -> InputError:
         place = self.at
-        match = PIECE.match(self.content, place)
+        match = BIF_PIECE.match(self.content, place)
         rest = match.group() if match else self.content[place : place + 1]
         token = quote(rest) if rest else "the end of the file"
         return self.text.error(place, f"expected {what}, found {token}")
@@ -190,17 +191,17 @@ def quote_name(name: str) -> str:
     """Write a name so that it reads back, in quotes only where it needs them."""
     if '"' in name or "\n" in name:
         raise InputError(f"BIF cannot hold the name {quote(name)}; write .json instead")
-    match = None if COMMENTED.search(name) else PIECE.fullmatch(name)
+    match = None if COMMENTED.search(name) else BIF_PIECE.fullmatch(name)
     return name if match and match["word"] == name else f'"{name}"'
 
 
 def _without_comments(text: Text) -> str:
     if "//" not in text.content and "/*" not in text.content:
         return text.content
-    for match in COMMENT.finditer(text.content):
+    for match in BIF_COMMENT.finditer(text.content):
         if match.group() == "/*":
             raise text.error(match.start(), "the comment that begins here never ends")
-    return COMMENT.sub(_blank, text.content)
+    return BIF_COMMENT.sub(_blank, text.content)
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -313,18 +314,17 @@ def _child_last(scanner: Scanner, at: int, child: str, table: Sequence[float], s
 
 def _sums_to_one(table: Floats, axis: int) -> bool:
     with np.errstate(over="ignore"):
-        return bool((np.abs(table.sum(axis=axis) - 1) <= ROUNDING).all())
+        return bool((np.abs(table.sum(axis=axis) - 1) <= SUM_TOLERANCE).all())
 
 
-MOST_DIGITS = 18  # of a number of values: no file has more
-BYTES_PER_CHARACTER = 32
+BIF_BYTES_PER_CHARACTER = 32
 """What a character takes while reading, at most: `1,` is two and makes a number in a list."""
 
 
 def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a Bayesian network: one factor per probability block, in the order of the file."""
     text = read_text(path, memory=memory)
-    require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
+    require_memory(text.source, BIF_BYTES_PER_CHARACTER * len(text.content), memory)
     scanner, network = Scanner(text), bayes.BayesianNetwork()
     if scanner.at_end():
         scanner.name("network, variable or probability")  # an empty file is a mishap, not a model

@@ -15,10 +15,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from orbitmc import formats
 from orbitmc._util.text import MEMORY, Text, quote, read_text, suggestion
 from orbitmc.errors import ContradictionError, InputError, attribute_to_file
-from orbitmc.formats.json_model import finite, name, parse_json, wrong
-from orbitmc.formats.uai import Words
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
 
@@ -157,18 +156,19 @@ def _explain_mistake(typed: str, domains: Domains) -> InputError:
 def evidence_in(text: Text, domains: Domains, memory: int) -> Evidence:
     """Read evidence as JSON if it begins like that, otherwise as UAI."""
     if text.content.lstrip()[:1] in ("{", "["):
-        evidence = _from_json(parse_json(text, memory=memory), text.source)
+        evidence = _from_json(formats.json_model.parse_json(text, memory=memory), text.source)
         with attribute_to_file(text.source):
             resolve(evidence, domains)
         return evidence
-    return _from_uai(Words(text, memory=memory), domains)
+    return _from_uai(formats.uai.Words(text, memory=memory), domains)
 
 
 def _from_json(content: object, source: str) -> Evidence:
     if not isinstance(content, dict):
-        raise wrong(source, "", "an object of variables", content)
+        raise formats.json_model.wrong(source, "", "an object of variables", content)
     return {
-        name(key, source, "a variable"): _parse_value(content[key], source, key) for key in content
+        formats.json_model.name(key, source, "a variable"): _parse_value(content[key], source, key)
+        for key in content
     }
 
 
@@ -176,7 +176,7 @@ def _parse_value(
     content: object, source: str, variable: str
 ) -> str | int | dict[str, float] | list[float]:
     if isinstance(content, str):
-        return name(content, source, variable)
+        return formats.json_model.name(content, source, variable)
     if isinstance(content, int):  # true and false among them
         return content
     if isinstance(content, dict):
@@ -187,18 +187,18 @@ def _parse_value(
     if isinstance(content, list):
         listed = enumerate(content)
         return [_json_weight(weight, source, f"{variable}[{place}]") for place, weight in listed]
-    raise wrong(source, variable, "a value or weights of values", content)
+    raise formats.json_model.wrong(source, variable, "a value or weights of values", content)
 
 
 def _json_weight(content: object, source: str, field: str) -> float:
-    weight = finite(content)
+    weight = formats.json_model.finite(content)
     if weight is None or weight < 0:
         which = " (finite, not negative)" if type(content) in (int, float) else ""
-        raise wrong(source, field, f"a weight{which}", content)
+        raise formats.json_model.wrong(source, field, f"a weight{which}", content)
     return weight
 
 
-def _from_uai(words: Words, domains: Domains) -> Evidence:
+def _from_uai(words: "formats.uai.Words", domains: Domains) -> Evidence:
     _skip_sample_count(words)
     count = words.integer("the number of observed variables")
     if words.left != 2 * count:
@@ -208,9 +208,9 @@ def _from_uai(words: Words, domains: Domains) -> Evidence:
         )
     names, evidence = list(domains), dict[str, str]()
     for _ in range(count):
-        variable = _below(words, "a variable", len(names))
+        variable = _read_number_below(words, "a variable", len(names))
         values = domains[names[variable]]
-        value = values[_below(words, f"a value of variable {variable}", len(values))]
+        value = values[_read_number_below(words, f"a value of variable {variable}", len(values))]
         first = evidence.setdefault(names[variable], value)
         if first != value:
             known = values.index(first), values.index(value)
@@ -218,7 +218,7 @@ def _from_uai(words: Words, domains: Domains) -> Evidence:
     return evidence
 
 
-def _skip_sample_count(words: Words) -> None:
+def _skip_sample_count(words: "formats.uai.Words") -> None:
     """Skip a leading `1` (one sample follows): then, and only then, the count of words is even."""
     samples = words.words[0] if words.words else ""
     if len(words.words) % 2 == 0 and samples:
@@ -231,7 +231,7 @@ def _skip_sample_count(words: Words) -> None:
         words.taken = 1
 
 
-def _below(words: Words, what: str, bound: int) -> int:
+def _read_number_below(words: "formats.uai.Words", what: str, bound: int) -> int:
     number = words.integer(what)
     if number >= bound:
         raise words.error(words.taken - 1, f"expected {what} from 0 to {bound - 1}, found {number}")

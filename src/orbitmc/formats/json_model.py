@@ -49,7 +49,7 @@ from orbitmc.graph.model import Model, Observed
 
 VERSION = 1
 
-BYTES_PER_CHARACTER = 24
+JSON_BYTES_PER_CHARACTER = 24
 """What a character takes as Python values, at most: `[],` is three and makes a list."""
 
 
@@ -150,7 +150,7 @@ def read_json(path: str | Path, *, memory: int = MEMORY) -> object:
 
 
 def parse_json(text: Text, *, memory: int) -> object:
-    require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
+    require_memory(text.source, JSON_BYTES_PER_CHARACTER * len(text.content), memory)
     try:
         return json.loads(
             text.content, object_pairs_hook=_without_repetition, parse_constant=_refuse
@@ -177,7 +177,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
 
 
-FORMAT = "orbitmc-model"
+MODEL_FORMAT = "orbitmc-model"
 ZERO = "-inf"
 
 REQUIRED = ("format", "version", "variables", "tables", "factors")
@@ -187,7 +187,7 @@ OPTIONAL = ("clauses", "constant", "observed", "order")
 def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a model in our own format."""
     source = str(path)
-    content = require_header(read_json(path, memory=memory), FORMAT, source)
+    content = require_header(read_json(path, memory=memory), MODEL_FORMAT, source)
     _require_keys(content, source)
     names, values = variables(content["variables"], source)
     observed = _read_observed(content.get("observed", []), source)
@@ -283,7 +283,7 @@ def write_json_model(model: Model, path: str | Path) -> None:
         for n, observation in model.observed.items()
     )
     parts = {
-        "format": f'"{FORMAT}"',
+        "format": f'"{MODEL_FORMAT}"',
         "version": "1",
         "variables": _json_lines(free),
         "tables": _json_lines(_table_row(graph, t) for t in range(len(graph.table_start) - 1)),

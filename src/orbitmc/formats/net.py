@@ -27,15 +27,15 @@ from orbitmc.formats import assembly as bayes
 from orbitmc.formats.bif import BYTES_PER_ENTRY, MOST_WORDS
 from orbitmc.graph.model import Model
 
-PIECE = re.compile(
+NET_PIECE = re.compile(
     r'\s++|%[^\n]*+|(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|(?P<mark>[{}()|;=])'
     r'|(?P<word>[^\s{}()|;="%]++)'
 )
-PLAIN = re.compile(r'[^{}|;="%]*+')
-WORD = re.compile(r"[^\s()]+")
-BYTES_PER_CHARACTER = 60
-KINDS = ("node", "discrete")
-REFUSED = ("decision", "utility", "continuous", "function", "class")
+NET_PLAIN = re.compile(r'[^{}|;="%]*+')
+NET_WORD = re.compile(r"[^\s()]+")
+NET_BYTES_PER_CHARACTER = 60
+NODE_KINDS = ("node", "discrete")
+NET_REFUSED = ("decision", "utility", "continuous", "function", "class")
 """What a network may hold that is no table of probabilities of values."""
 
 
@@ -59,7 +59,7 @@ class Pieces:
         """Find the next piece, after white space and comments."""
         at, content = self.offset, self.text.content
         while at < len(content):
-            match = PIECE.match(content, at)
+            match = NET_PIECE.match(content, at)
             if match is None:
                 raise self.text.error(at, "the text that begins here never ends")
             if match.lastgroup is not None:
@@ -78,7 +78,7 @@ class Pieces:
         return not self.next.kind
 
     def accept(self, mark: str) -> bool:
-        matches = self.sees(mark)
+        matches = self.next_is(mark)
         if matches:
             self.next = self._scan()
         return matches
@@ -100,7 +100,7 @@ class Pieces:
 
     def plain(self) -> str:
         """Take words and brackets, as many as follow each other."""
-        match = PLAIN.match(self.text.content, self.next.at)
+        match = NET_PLAIN.match(self.text.content, self.next.at)
         assert match  # it may be empty, but it always matches
         if match.end() > self.next.at:
             self.offset = match.end()
@@ -116,7 +116,7 @@ class Pieces:
             words.append(self.word(what))
         return " ".join(words)
 
-    def sees(self, *marks: str) -> bool:
+    def next_is(self, *marks: str) -> bool:
         """Whether one of some marks comes next."""
         return self.next.kind == "mark" and self.next.text in marks
 
@@ -128,18 +128,18 @@ class Pieces:
 def read_net(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a Bayesian network: one factor per potential, in the order of the file."""
     text = read_text(path, memory=memory)
-    require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
+    require_memory(text.source, NET_BYTES_PER_CHARACTER * len(text.content), memory)
     pieces, network = Pieces(text), bayes.BayesianNetwork()
     while not pieces.at_end() or not network.domains:
         at = pieces.at
         kind = pieces.word("net, node or potential")
         if kind == "net":
             _skip_attributes(pieces)
-        elif kind in KINDS:
+        elif kind in NODE_KINDS:
             _read_node(pieces, network, kind)
         elif kind == "potential":
             _read_potential(pieces, network, memory)
-        elif kind in REFUSED:
+        elif kind in NET_REFUSED:
             raise text.error(at, f"a {kind} is no table of probabilities of discrete nodes")
         else:
             raise text.error(at, f"expected net, node or potential, found {quote(kind)}")
@@ -151,7 +151,7 @@ def _read_node(pieces: Pieces, network: bayes.BayesianNetwork, kind: str) -> Non
     if kind == "discrete" and pieces.word("node") != "node":
         raise pieces.unexpected("node after discrete")
     at = pieces.at
-    name = pieces.phrase(lambda: pieces.sees("{"), "the name of a node")
+    name = pieces.phrase(lambda: pieces.next_is("{"), "the name of a node")
     if name in network.domains:
         raise pieces.text.error(at, f"node {quote(name)} is declared twice")
     states: list[str] = []
@@ -182,7 +182,7 @@ def _read_potential(pieces: Pieces, network: bayes.BayesianNetwork, memory: int)
     child = _known_node(pieces, network)
     parents = []
     if pieces.accept("|"):
-        while not pieces.sees(")"):
+        while not pieces.next_is(")"):
             parents.append(_known_node(pieces, network))
     if not pieces.accept(")"):
         raise pieces.unexpected("'|' or ')': a potential has one child")
@@ -261,7 +261,7 @@ def _numbers(text: Text, at: int, plain: str) -> list[float]:
     numbers = list(map(number_in, words))
     for word, number in zip(words, numbers, strict=True):
         if not 0 <= number < math.inf:
-            place = next(m.start() for m in WORD.finditer(plain) if m.group() == word)
+            place = next(m.start() for m in NET_WORD.finditer(plain) if m.group() == word)
             wanted = "a number (finite, not negative)"
             raise text.error(at + place, f"expected {wanted}, found {quote(word)}")
     return numbers

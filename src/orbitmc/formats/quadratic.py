@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from orbitmc._util.files import is_count
 from orbitmc._util.text import (
     MEMORY,
+    MOST_DIGITS,
     Text,
     format_names,
     number_in,
@@ -29,12 +30,12 @@ from orbitmc._util.text import (
 )
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.graph.model import Model
-from orbitmc.models._ising import NUMBERS, Quadratic, quadratic_model
+from orbitmc.models._ising import VARTYPE_VALUES, Quadratic, quadratic_model
 
 MAGIC, LABELS = b"DIMODBQM", b"VARS"
 FLOATS, INTEGERS = ("float32", "float64"), ("int8", "int16", "int32", "int64")
 KEYS = ("dtype", "itype", "ntype", "shape", "vartype", "variables")
-BYTES_PER_BYTE = 40
+BQM_BYTES_PER_BYTE = 40
 
 
 class Header(NamedTuple):
@@ -52,7 +53,7 @@ class Header(NamedTuple):
 def read_bqm(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a binary quadratic model; a state weighs exp(-E)."""
     data, source = read_bytes(path, memory=memory), str(path)
-    require_memory(source, BYTES_PER_BYTE * len(data), memory)
+    require_memory(source, BQM_BYTES_PER_BYTE * len(data), memory)
     with attribute_to_file(source):
         return quadratic_model(_energy(data))
 
@@ -89,7 +90,7 @@ def _header(data: bytes) -> tuple[Header, int]:
     for key, known in (("dtype", FLOATS), ("itype", INTEGERS), ("ntype", INTEGERS)):
         if header[key] not in known:
             raise InputError(f"{key} is one of {', '.join(known)} in the header")
-    if header["vartype"] not in list(NUMBERS):
+    if header["vartype"] not in list(VARTYPE_VALUES):
         raise InputError("vartype is SPIN or BINARY in the header")
     shape = header["shape"]
     if not isinstance(shape, list) or len(shape) != 2 or not all(map(is_count, shape)):
@@ -180,11 +181,8 @@ def _json(data: bytes, what: str) -> Any:
 BYTES_PER_LINE = 600
 """What a line takes: a coupling as Python objects, then as a factor; `1 2 3` is a short one."""
 
-BYTES_PER_SPIN = 200
-"""What a variable takes that is announced and never named."""
-
+BYTES_PER_SPIN = 200  # what a variable takes that is announced and never named
 VARTYPE = re.compile(r"#\s*vartype\s*=\s*(\S+)", re.IGNORECASE)
-MOST_DIGITS = 18
 SPARE = 1000  # spins that a file may announce beyond those that it couples
 
 

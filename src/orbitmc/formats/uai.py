@@ -22,6 +22,7 @@ from orbitmc._util.arrays import Floats, floats
 from orbitmc._util.files import write_pieces, write_text
 from orbitmc._util.text import (
     MEMORY,
+    MOST_DIGITS,
     Text,
     number_in,
     quote,
@@ -46,7 +47,7 @@ from orbitmc.graph.model import Model
 # A JSON file of that name that says to be something else is left alone: neither read as names nor
 # overwritten.
 
-FORMAT = "orbitmc-names"
+NAMES_FORMAT = "orbitmc-names"
 
 Names = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 
@@ -67,7 +68,7 @@ def read_names(path: str | Path, sizes: Sequence[int], *, memory: int = MEMORY) 
     content = _read_names_file(names_path(path), memory)
     if content is None:
         return default_names(sizes)
-    content = require_header(content, FORMAT, source)
+    content = require_header(content, NAMES_FORMAT, source)
     names, values = variables(content.get("variables"), source)
     if [len(domain) for domain in values] != list(sizes):
         raise InputError(
@@ -91,7 +92,7 @@ def write_names(model: Model, path: str | Path) -> None:
             "this is no file of names, and theirs would replace it", source=str(beside)
         )
     lines = [json.dumps({"name": name, "values": domain}) for name, domain in domains.items()]
-    head = f'{{"format": "{FORMAT}", "version": 1,\n"variables": [\n'
+    head = f'{{"format": "{NAMES_FORMAT}", "version": 1,\n"variables": [\n'
     write_text(beside, head + ",\n".join(lines) + "\n]}\n")
 
 
@@ -100,7 +101,7 @@ def _read_names_file(beside: Path, memory: int) -> object:
     if not beside.is_file():
         return None
     content = read_json(beside, memory=memory)
-    return content if isinstance(content, dict) and content.get("format") == FORMAT else None
+    return content if isinstance(content, dict) and content.get("format") == NAMES_FORMAT else None
 
 
 def default_names(sizes: Sequence[int]) -> Names:
@@ -115,10 +116,7 @@ def _count_names(count: int) -> tuple[str, ...]:
 
 # Words between white space, read in order; where one stands is found again only for errors.
 
-BYTES_PER_WORD = 100
-"""What a word takes in memory, as text and then as a number in a model."""
-
-MOST_DIGITS = 18  # what fits in 64 bits
+BYTES_PER_WORD = 100  # what a word takes in memory, as text and then as a number in a model
 
 
 class Words:
@@ -212,11 +210,8 @@ def _count(content: str) -> int:
 
 
 BYTES_PER_NAME = 64
-FEW_VALUES = 256
-"""A variable may have so many values without any table that could list them."""
-
-COUNTABLE = 10**18
-"""Where we stop multiplying cardinalities: no file holds so many weights."""
+LEAST_SIZE_LIMIT = 256  # a variable may have so many values without any table that could list them
+COUNTABLE = 10**18  # where we stop multiplying cardinalities: no file holds so many weights
 
 
 def read_uai(path: str | Path, *, memory: int = MEMORY) -> Model:
@@ -240,7 +235,7 @@ def _cardinalities(words: Words, memory: int) -> list[int]:
     count = words.integer("the number of variables")
     first = words.taken
     sizes = words.integers(count, "{} cardinalities", count)
-    most = max(FEW_VALUES, len(words.text.content))
+    most = max(LEAST_SIZE_LIMIT, len(words.text.content))
     for variable, size in enumerate(sizes):
         if not 1 <= size <= most:
             raise words.error(
@@ -329,8 +324,7 @@ def _entries(words: Words, factor: int, sizes: Sequence[int]) -> int:
 # (`constant`)
 # becomes a factor over no variables.
 
-LONGEST_TABLE_BITS = 16
-"""A clause is written out as a table of at most 2^16 weights."""
+LONGEST_TABLE_BITS = 16  # a clause is written out as a table of at most 2^16 weights
 
 
 def write_uai(model: Model, path: str | Path) -> None:
@@ -381,7 +375,7 @@ def _tables(graph: FactorGraph) -> Iterator[str]:
             raise InputError(
                 f"UAI holds tables, and clause {clause} would need one of 2^{bits:.0f} weights"
             )
-        yield _weights(graph.expanded(clause))
+        yield _weights(graph.full_table(clause))
 
 
 def _weights(log_weights: Floats) -> str:
@@ -395,7 +389,7 @@ def _join_words(words: Iterable[object]) -> str:
 # UAI results: `MAR` (a probability for each value of each variable) and `PR` (log10 of Z).
 
 BEGIN = "-BEGIN-"
-ROWS = 4096  # variables that are turned into words at a time
+VARIABLES_PER_LINE_BLOCK = 4096  # variables that are turned into words at a time
 
 
 def read_mar(path: str | Path, *, memory: int = MEMORY) -> list[Floats]:
@@ -468,8 +462,8 @@ def write_flat_mar(path: str | Path, probabilities: Floats, start: NDArray[np.in
 
 
 def _words(probabilities: Floats, start: NDArray[np.int64]) -> Iterator[str]:
-    for first in range(0, len(start) - 1, ROWS):
-        places = start[first : first + ROWS + 1].tolist()
+    for first in range(0, len(start) - 1, VARIABLES_PER_LINE_BLOCK):
+        places = start[first : first + VARIABLES_PER_LINE_BLOCK + 1].tolist()
         numbers = probabilities[places[0] : places[-1]].tolist()
         ends = [place - places[0] for place in places]
         yield "".join(

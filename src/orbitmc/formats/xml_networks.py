@@ -34,7 +34,7 @@ from orbitmc.graph.model import Model
 
 # Read XML piece by piece; entities that a file declares are refused, nothing else is loaded.
 
-BYTES_PER_BYTE = 50
+XML_BYTES_PER_BYTE = 50
 """What a byte of XML takes as names and numbers, at most: `1 ` is two and makes a number."""
 
 
@@ -77,7 +77,7 @@ class XmlReader:
 
     def parse(self, data: bytes, memory: int) -> None:
         """Read a file; what is not XML, or begins with another element, is refused."""
-        require_memory(self.source, BYTES_PER_BYTE * len(data), memory)
+        require_memory(self.source, XML_BYTES_PER_BYTE * len(data), memory)
         try:
             self.parser.Parse(data, True)
         except expat.ExpatError as error:
@@ -133,7 +133,7 @@ FOOT = "</NETWORK>\n</BIF>\n"
 
 Domains = dict[str, tuple[str, ...]]
 
-PARTS = {"VARIABLE": ("NAME", "OUTCOME"), "DEFINITION": ("FOR", "GIVEN", "TABLE")}
+XMLBIF_PARTS = {"VARIABLE": ("NAME", "OUTCOME"), "DEFINITION": ("FOR", "GIVEN", "TABLE")}
 SYNONYMS = {"VALUE": "OUTCOME"}
 
 
@@ -243,16 +243,18 @@ class _Elements(XmlReader):
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
-        self.elements: dict[str, list[Element]] = {tag: [] for tag in PARTS}
+        self.elements: dict[str, list[Element]] = {tag: [] for tag in XMLBIF_PARTS}
 
     def start_element(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if tag in PARTS:
-            texts: dict[str, list[str]] = {part: [] for parts in PARTS.values() for part in parts}
+        if tag in XMLBIF_PARTS:
+            texts: dict[str, list[str]] = {
+                part: [] for parts in XMLBIF_PARTS.values() for part in parts
+            }
             self.elements[tag].append(Element(self.here(), texts))
 
     def end_element(self, tag: str, text: str) -> None:
         inner = SYNONYMS.get(tag, tag)
-        if inner in PARTS.get(self.outer, ()):
+        if inner in XMLBIF_PARTS.get(self.outer, ()):
             self.elements[self.outer][-1].texts[inner].append(text)
 
 
@@ -263,7 +265,7 @@ class _Elements(XmlReader):
 # refused.
 
 TABLE, DETERMINISTIC = "cpt", "deterministic"
-REFUSED = ("noisymax", "noisyadder", "decision", "utility", "mau", "equation", "demorgan")
+XDSL_REFUSED = ("noisymax", "noisyadder", "decision", "utility", "mau", "equation", "demorgan")
 XDSL_PARTS = ("parents", "probabilities", "resultingstates")
 
 
@@ -295,7 +297,7 @@ class _Nodes(XmlReader):
             if not name:
                 raise self.here().error("expected an id of this node")
             self.nodes.append(Node(kind, name, self.here()))
-        elif inside and kind in REFUSED:
+        elif inside and kind in XDSL_REFUSED:
             raise self.here().error(
                 f"a {kind} node is no table: in GeNIe, change its type to a chance node first"
             )

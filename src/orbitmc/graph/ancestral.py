@@ -25,15 +25,15 @@ from orbitmc._util.arrays import (
     lengths,
     starts,
 )
-from orbitmc.graph.builder import MOST_VALUES
+from orbitmc.graph.builder import MOST_CARDINALITY
 from orbitmc.graph.factor_graph import FactorGraph, strides
 from orbitmc.graph.log_weights import partial_log_weight
 from orbitmc.graph.transforms import Factor
 
-MOST_FACTORS = 2  # for each variable, beside a few: graphs with more are no networks
+MOST_FACTORS_PER_VARIABLE = 2  # for each variable, beside a few: graphs with more are no networks
 FEW_FACTORS = 64
-ROUNDING = 1e-9  # of a sum of probabilities, as a logarithm
-TOGETHER = 4096  # variables whose random numbers are drawn at once
+LOG_SUM_TOLERANCE = 1e-9  # of a sum of probabilities, as a logarithm
+VARIABLES_TOGETHER = 4096  # variables whose random numbers are drawn at once
 
 Flags = NDArray[np.bool_]
 
@@ -58,10 +58,10 @@ def network_of(graph: FactorGraph, most_left: float = np.inf) -> AncestralNetwor
     >>> [model.names[variable] for variable in found.order], len(found.rest)
     (['season', 'sprinkler', 'rain'], 1)
     """
-    most = MOST_FACTORS * graph.variables + FEW_FACTORS
+    most = MOST_FACTORS_PER_VARIABLE * graph.variables + FEW_FACTORS
     if graph.factors > most or graph.first_clause < graph.factors:
         return None
-    sums = _sums_are_equal(graph)
+    sums = sums_are_equal(graph)
     order, edges = _draw_order(
         graph.scope_start, graph.scope, graph.incident_start, graph.incident, sums
     )
@@ -82,10 +82,10 @@ def network_of(graph: FactorGraph, most_left: float = np.inf) -> AncestralNetwor
     return AncestralNetwork(directed, indices(order), indices(np.concatenate([rest, added])))
 
 
-def _sums_are_equal(graph: FactorGraph) -> Flags:
+def sums_are_equal(graph: FactorGraph) -> Flags:
     """For each entry of `scope` whether its factor's table sums to the same over that variable.
 
-    Factors of one shape are looked at together, and each of their tables once.
+    Factors of one shape are looked at together, and each of their tables once; clauses never do.
     """
     normalised = np.zeros(len(graph.scope), dtype=np.bool_)
     for factors, shape in _shapes(graph):
@@ -100,11 +100,14 @@ def _sums_are_equal(graph: FactorGraph) -> Flags:
 
 def _shapes(graph: FactorGraph) -> list[tuple[Numbers, list[int]]]:
     """The factors of each shape: how many values their variables have, in order."""
-    arities, key = graph.arities, np.zeros(graph.factors, dtype=np.int64)
+    arities = graph.arities[: graph.first_clause]
+    key = np.zeros(len(arities), dtype=np.int64)
     for place in range(int(arities.max(initial=0))):
         sizes, longer = np.zeros_like(key), np.flatnonzero(arities > place)
         sizes[longer] = graph.cardinality[graph.scope[graph.scope_start[longer] + place]]
-        key = np.unique(key * MOST_VALUES + sizes, return_inverse=True)[1].reshape(-1)
+        key = np.unique(key * MOST_CARDINALITY + sizes, return_inverse=True)[1].reshape(-1)
+    if not len(key):
+        return []
     order = np.argsort(key, kind="stable")
     groups = np.split(order, np.cumsum(np.bincount(key))[:-1])
     shapes = [graph.cardinality[graph.scope_of(group[0])].tolist() for group in groups]
@@ -115,7 +118,9 @@ def _is_even(tables: Floats, axis: int) -> Flags:
     """Which tables, one for each entry of the first axis, sum to the same over an axis."""
     sums = _log_sums(tables, axis).reshape(len(tables), -1)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.isfinite(sums).all(axis=1) & (np.ptp(sums, axis=1) <= ROUNDING))
+        return np.asarray(
+            np.isfinite(sums).all(axis=1) & (np.ptp(sums, axis=1) <= LOG_SUM_TOLERANCE)
+        )
 
 
 def _log_sums(tables: Floats, axis: int) -> Floats:
@@ -236,8 +241,8 @@ def forward_draws(network: AncestralNetwork, lanes: int, rng: np.random.Generato
     graph = network.graph
     values = np.zeros((graph.variables, lanes), dtype=np.uint8)
     weights = _weights(graph)
-    for first in range(0, graph.variables, TOGETHER):
-        piece = network.order[first : first + TOGETHER]
+    for first in range(0, graph.variables, VARIABLES_TOGETHER):
+        piece = network.order[first : first + VARIABLES_TOGETHER]
         _draw_forward(graph, weights, piece, rng.random((len(piece), lanes)), values)
     return values
 

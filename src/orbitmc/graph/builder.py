@@ -11,11 +11,8 @@ from orbitmc.graph.factor_graph import FactorGraph, incidence, strides
 
 IntRows = NDArray[np.int64]
 
-MOST_VALUES = 2**31
-"""The largest cardinality and table size that the flat arrays can index."""
-
-MOST_AXES = 64
-"""How many variables a table can be shaped by; only those of one value allow so many."""
+MOST_CARDINALITY = 2**31  # the largest cardinality and table size that the flat arrays can index
+MOST_AXES = 64  # how many variables a table can be shaped by; only those of one value allow so many
 
 
 class Builder:
@@ -29,10 +26,11 @@ class Builder:
 
     def __init__(self, cardinality: ArrayLike) -> None:
         sizes = np.asarray(cardinality, dtype=np.int64)
-        if (sizes < 1).any() or (sizes >= MOST_VALUES).any():
-            variable = int(np.flatnonzero((sizes < 1) | (sizes >= MOST_VALUES))[0])
+        if (sizes < 1).any() or (sizes >= MOST_CARDINALITY).any():
+            variable = int(np.flatnonzero((sizes < 1) | (sizes >= MOST_CARDINALITY))[0])
             raise InputError(
-                f"variable {variable} has {sizes[variable]} values, expected 1 to {MOST_VALUES - 1}"
+                f"variable {variable} has {sizes[variable]} values, expected 1 to "
+                f"{MOST_CARDINALITY - 1}"
             )
         self._cardinality = sizes
         self._tables: list[Floats] = []

@@ -21,7 +21,7 @@ evidence too.
 None, NaN and NA mean that the variable was not observed.
 """
 
-TRUTHS = (("true", "false"), ("yes", "no"), ("1", "0"))
+TRUTH_NAMES = (("true", "false"), ("yes", "no"), ("1", "0"))
 """What values are called that a bool may mean, in any case."""
 
 
@@ -100,7 +100,7 @@ def _are_numbers(values: Sequence[str]) -> bool:
 def _truth_number(name: str, value: bool, values: Sequence[str]) -> int:
     """The value that is called true or yes, or its opposite; a bool is never a number."""
     words = [word.casefold() for word in values]
-    meant = [pair for pair in TRUTHS if all(words.count(word) == 1 for word in pair)]
+    meant = [pair for pair in TRUTH_NAMES if all(words.count(word) == 1 for word in pair)]
     if len(meant) != 1 or (meant[0] == ("1", "0") and len(values) > 2):
         raise InputError(
             f"{value} is not clearly a value of variable {quote(name)}; its values are "

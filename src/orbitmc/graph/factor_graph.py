@@ -15,8 +15,6 @@ from orbitmc._util.arrays import (
     starts,
 )
 
-MOST_VALUES = 256  # of a variable in a state: a value is one byte
-
 
 class FactorGraph(NamedTuple):
     """A distribution proportional to the exponential of summed log-potentials.
@@ -90,7 +88,7 @@ class FactorGraph(NamedTuple):
             return entries
         return entries.reshape(self.cardinality[self.scope_of(factor)])
 
-    def expanded(self, factor: int) -> Floats:
+    def full_table(self, factor: int) -> Floats:
         """Log-potentials of any factor as a full table; exponential in the length of a clause."""
         entries = self.table_values(factor)
         if factor < self.first_clause:

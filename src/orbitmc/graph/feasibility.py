@@ -15,6 +15,7 @@ from orbitmc._numba.jit import compiled, shared
 from orbitmc._numba.tiers import elements, of_first, tier
 from orbitmc._simd.random import LANE_UNIT, bernoulli, generator, integer
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers
+from orbitmc._util.text import MOST_NAMED
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
@@ -191,7 +192,7 @@ def _find(
             _set_preferred(domains, preference, order, state)
             return FOUND
         if not smallest_first:
-            decided = place
+            decided = np.int64(place)
         variable = np.int64(order[place])
         value = _preferred_value(domains, variable, preference)
         decisions[PLACE, depth] = decided
@@ -378,7 +379,7 @@ def _breaks(graph: FactorGraph, mending: WalkSatMemory, variable: Index, value: 
 # Let a SAT solver find a possible state, or prove that there is none, where one is installed.
 
 SOLVER = "cadical153"
-MOST_CLAUSES = 5_000_000
+MOST_SAT_CLAUSES = 5_000_000
 
 
 def solver_is_installed() -> bool:
@@ -388,7 +389,7 @@ def solver_is_installed() -> bool:
 
 def encode(graph: FactorGraph, pruned: Domains) -> list[list[int]] | None:
     """The zeros of a graph as clauses; None if there is no solver or they are too many."""
-    if not solver_is_installed() or _size(graph) > MOST_CLAUSES:
+    if not solver_is_installed() or _size(graph) > MOST_SAT_CLAUSES:
         return None
     return list(_clauses(graph, pruned))
 
@@ -445,8 +446,6 @@ def _of_factor(graph: FactorGraph, first: np.ndarray, factor: int) -> Iterator[l
 
 
 # Which hard constraints contradict each other: a few, none of which can be left out.
-
-MOST_NAMED = 5  # constraints in a message; more would not be read
 
 
 def conflict(graph: FactorGraph) -> NDArray[np.int64] | None:

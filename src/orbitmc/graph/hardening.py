@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc import graph as graphs
-from orbitmc._util.arrays import Floats, floats, indices, starts
+from orbitmc._util.arrays import MOST_VALUES, Floats, floats, indices, starts
+from orbitmc._util.text import MOST_NAMED
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import WIDEST, exact_sum, extremes, large_factors, widths
@@ -21,12 +22,8 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.graph.support import Domains, all_values, hard_factors, possible_values
 
-CERTAIN = 1000.0
-"""A probability below exp(-1000) is 0 as a double, many times over."""
-
-MOST_VALUES = 256  # of a variable, in the states that a search goes through
-MOST_NAMED = 5
-LARGEST = float(np.finfo(np.float64).max)
+CERTAIN_MARGIN = 1000.0  # a probability below exp(-1000) is 0 as a double, many times over
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ def harden(model: Model) -> Hardening:
     if not len(large):
         return Hardening(model, model.doubts)
     domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
-    firm, gap = _firm(graph, large, domains)
+    firm, gap = _harden_tables(graph, large, domains)
     changed = replace(model, graph=firm)
     if np.isinf(gap).all():
         return Hardening(changed, model.doubts)
@@ -64,7 +61,7 @@ class _Piece(NamedTuple):
     gap: float
 
 
-def _firm(
+def _harden_tables(
     graph: FactorGraph, large: NDArray[np.int64], domains: Domains
 ) -> tuple[FactorGraph, Floats]:
     """Give large factors new tables; and how far below the maximum each one was cut."""
@@ -72,7 +69,7 @@ def _firm(
     gap = np.full(graph.factors, np.inf)
     pieces: list[Floats] = []
     constant = [graph.constant]
-    for factors, possible in _alike(graph, large, domains):
+    for factors, possible in _group_factors(graph, large, domains):
         piece = _harden_table(graph.table_values(int(factors[0])).reshape(-1), possible)
         table_of[factors] = len(graph.table_start) - 1 + len(pieces)
         gap[factors] = piece.gap
@@ -101,7 +98,7 @@ def _with_tables(
     )
 
 
-def _alike(
+def _group_factors(
     graph: FactorGraph, large: NDArray[np.int64], domains: Domains
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
     """Factors that share a table and its possible entries, and which entries those are."""
@@ -132,7 +129,7 @@ def _harden_table(entries: Floats, possible: NDArray[np.bool_]) -> _Piece:
     with np.errstate(over="ignore"):
         below = left - top
     dropped = below[(below < -WIDEST) & np.isfinite(left)]
-    gap = min(float(-dropped.max()), LARGEST) if len(dropped) else np.inf
+    gap = min(float(-dropped.max()), LARGEST_FLOAT) if len(dropped) else np.inf
     return _Piece(np.where(below < -WIDEST, -np.inf, below), top, gap)
 
 
@@ -188,7 +185,7 @@ def _require_margin(model: Model, firm: FactorGraph, gap: Floats) -> float:
     home = part_of[firm.scope[firm.scope_start[heavy].astype(np.int64)]]
     margin = gap[heavy] - others[home]
     worst = int(margin.argmin())
-    if margin[worst] - np.log(len(heavy)) < CERTAIN:
+    if margin[worst] - np.log(len(heavy)) < CERTAIN_MARGIN:
         raise LimitError(
             f"{_name_factors(model, heavy[[worst]])}: these log-weights are too far apart to be "
             f"added up, and too near to count as hard beside the {others[home[worst]]:.3g} that "

@@ -93,7 +93,7 @@ def factors_around(graph: FactorGraph, moved: NDArray[np.bool_]) -> NDArray[np.u
     return np.unique(np.concatenate([np.zeros(0, np.uint32), *touched]))
 
 
-TOGETHER = 8  # lanes: the compiler unrolls loops over so few
+LANES_UNROLLED = 8  # lanes: the compiler unrolls loops over so few
 
 
 def log_weights_of_parts(graph: FactorGraph, values: Bytes, part_of: NDArray[np.int64]) -> Floats:
@@ -102,7 +102,7 @@ def log_weights_of_parts(graph: FactorGraph, values: Bytes, part_of: NDArray[np.
     `part_of` numbers the connected component of each variable.
     """
     lanes = values.shape[1]
-    whole = np.zeros((len(values), -(-lanes // TOGETHER) * TOGETHER), dtype=np.uint8)
+    whole = np.zeros((len(values), -(-lanes // LANES_UNROLLED) * LANES_UNROLLED), dtype=np.uint8)
     whole[:, :lanes] = values
     result = np.zeros((int(part_of.max(initial=-1)) + 1, whole.shape[1]))
     _add_by_part(graph, part_of, whole, result)
@@ -113,8 +113,8 @@ def log_weights_of_parts(graph: FactorGraph, values: Bytes, part_of: NDArray[np.
 def _add_by_part(
     graph: FactorGraph, part_of: NDArray[np.int64], values: Bytes, result: Floats
 ) -> None:
-    entry = np.empty(TOGETHER, dtype=np.uint32)
-    for first in range(0, values.shape[1], TOGETHER):
+    entry = np.empty(LANES_UNROLLED, dtype=np.uint32)
+    for first in range(0, values.shape[1], LANES_UNROLLED):
         for factor in range(len(graph.table_of)):
             edge = np.uint64(graph.scope_start[factor])
             arity = np.uint64(graph.scope_start[factor + 1]) - edge
@@ -124,7 +124,7 @@ def _add_by_part(
                     _add_pair(graph, factor, arity, values, first, part, result)
                     continue
                 _find_entries(graph, factor, values, first, entry)
-                for lane in range(TOGETHER):
+                for lane in range(LANES_UNROLLED):
                     result[part, first + lane] += graph.table[entry[lane]]
 
 
@@ -143,12 +143,12 @@ def _add_pair(
     start, variable = graph.table_start[graph.table_of[factor]], np.uint64(graph.scope[edge])
     stride = graph.stride[edge]
     if arity == 1:
-        for lane in range(TOGETHER):
+        for lane in range(LANES_UNROLLED):
             place = start + stride * np.uint32(values[variable, first + lane])
             result[part, first + lane] += graph.table[place]
         return
     two, other = np.uint64(graph.scope[edge + np.uint64(1)]), graph.stride[edge + np.uint64(1)]
-    for lane in range(TOGETHER):
+    for lane in range(LANES_UNROLLED):
         place = start + stride * np.uint32(values[variable, first + lane])
         place += other * np.uint32(values[two, first + lane])
         result[part, first + lane] += graph.table[place]
@@ -160,23 +160,23 @@ def _find_entries(
 ) -> None:
     """Which entry of its table a factor has in some lanes; `log_potential` finds one of them."""
     start = graph.table_start[graph.table_of[factor]]
-    for lane in range(TOGETHER):
+    for lane in range(LANES_UNROLLED):
         entry[lane] = start
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         other, stride = np.uint64(graph.scope[edge]), graph.stride[edge]
         if factor < graph.first_clause:
-            for lane in range(TOGETHER):
+            for lane in range(LANES_UNROLLED):
                 entry[lane] += stride * np.uint32(values[other, first + lane])
         else:
             wanted = np.uint8(graph.satisfying[edge])
-            for lane in range(TOGETHER):
+            for lane in range(LANES_UNROLLED):
                 holds = values[other, first + lane] == wanted
                 entry[lane] = start + np.uint32(1) if holds else entry[lane]
 
 
 # Sums that keep their last digits, however many terms they have, log-weights among them.
 
-FEW = 8  # terms whose roundings are as small as that of their sum
+FEW_TERMS = 8  # terms whose roundings are as small as that of their sum
 
 
 def exact_sum(terms: Iterable[float]) -> float:
@@ -193,7 +193,7 @@ def exact_sum(terms: Iterable[float]) -> float:
 
 def sum_of_tables(tables: Sequence[Floats]) -> Floats:
     """Add log-tables with compensation (Neumaier 1974); minus infinity stays."""
-    if len(tables) <= FEW:
+    if len(tables) <= FEW_TERMS:
         return functools.reduce(np.add, tables)
     possible = ~np.isneginf(tables[0])
     total, lost = np.where(possible, tables[0], 0.0), np.zeros(())
@@ -244,11 +244,8 @@ def log_potentials(graph: FactorGraph, state: Numbers) -> Floats:
 #
 # Sums of log-potentials are doubles: beside 1e16 a weight of 1 disappears.
 
-WIDEST = 1e6
-"""The largest range whose sums are right to 1e-10."""
-
-COLDEST = 10.0
-"""By how much a copy of a model may be cooled, and so its range increased."""
+WIDEST = 1e6  # the largest range whose sums are right to 1e-10
+COLDEST = 10.0  # by how much a copy of a model may be cooled, and so its range increased
 
 
 def extremes(graph: FactorGraph) -> tuple[Floats, Floats]:

@@ -1,11 +1,24 @@
-"""Parts of a graph that know nothing of each other."""
+"""What a question about some variables needs of a model.
+
+A variable that meets one factor, whose table sums to the same over it whatever the others are, says
+nothing about them: a leaf of a Bayesian network, for example. It is dropped with its factor, and
+then perhaps its parents are such leaves (Shachter 1986). What is not connected to the question is
+dropped, too. Evidence is part of the model by then, so what it cuts off goes with it.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from orbitmc._numba.tiers import tier
+from orbitmc._util.arrays import Indices, Numbers
+from orbitmc.graph.ancestral import Flags, sums_are_equal
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.graph.transforms import select
 
 
 def components(graph: FactorGraph, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
@@ -22,3 +35,120 @@ def components(graph: FactorGraph, chosen: NDArray[np.bool_] | None = None) -> N
     _, labels = connected_components(links, directed=False)
     _, numbered = np.unique(labels[: graph.variables], return_inverse=True)
     return numbered.astype(np.int64)
+
+
+def relevant(model: Model, targets: Sequence[int]) -> tuple[Model, FactorGraph | None]:
+    """The part of a model that says something about some of its variables.
+
+    Beside it, what is left out although zeros may exclude all its states; None if they do not.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif").given({"rain": "none"})
+    >>> part, left_out = relevant(model, [model.index["season"]])
+    >>> part.names, left_out
+    (('season',), None)
+    """
+    graph = model.graph
+    asked = np.zeros(graph.variables, dtype=np.bool_)
+    asked[list(targets)] = True
+    kept = ~barren_variables(graph, asked)
+    factors = _factors_within(graph, kept)
+    part_of = components(graph, factors)
+    near = np.zeros(part_of.max(initial=-1) + 1, dtype=np.bool_)
+    near[part_of[asked]] = True
+    variables = kept & near[part_of]
+    if variables.all():
+        return model, None
+    part = select_variables(model, np.flatnonzero(variables), factors)
+    left = np.flatnonzero(kept & ~variables)
+    left_out = select(graph, left, np.flatnonzero(_factors_within(graph, ~variables) & factors))
+    return part, left_out if left_out.has_zeros() else None
+
+
+def select_variables(model: Model, variables: Numbers, factors: Flags | None = None) -> Model:
+    """The model of some variables, and of all factors, or of those marked, that read only these."""
+    graph = model.graph
+    within = np.zeros(graph.variables, dtype=np.bool_)
+    within[variables] = True
+    chosen = _factors_within(graph, within)
+    if factors is not None:
+        chosen &= factors
+    names = {model.names[variable] for variable in variables.tolist()}
+    return Model(
+        graph=select(graph, variables, np.flatnonzero(chosen)),
+        names=tuple(model.names[variable] for variable in variables.tolist()),
+        values=tuple(model.values[variable] for variable in variables.tolist()),
+        observed=model.observed,
+        order=tuple(name for name in model.order if name in names or name in model.observed),
+        doubts=model.doubts,
+    )
+
+
+def _factors_within(graph: FactorGraph, variables: Flags) -> Flags:
+    """Which factors read only such variables, and some."""
+    outside = np.bincount(graph.factor_of_edge, ~variables[graph.scope], minlength=graph.factors)
+    return np.asarray((outside == 0) & (graph.arities > 0))
+
+
+def barren_variables(graph: FactorGraph, asked: Flags) -> Flags:
+    """Variables that nobody asked about and that sum out to a constant, one after the other."""
+    return _drop_leaves(
+        graph.scope_start,
+        graph.scope,
+        graph.incident_start,
+        graph.incident,
+        sums_are_equal(graph),
+        asked,
+    )
+
+
+def _work(scope_start: Indices, scope: Indices, *rest: object) -> int:
+    return len(scope_start) + 2 * len(scope)
+
+
+@tier(_work)
+def _drop_leaves(
+    scope_start: Indices,
+    scope: Indices,
+    incident_start: Indices,
+    incident: Indices,
+    sums: Flags,
+    asked: Flags,
+) -> Flags:
+    """Drop what nobody asked about and what no factor, or one that sums to a constant, reads."""
+    variables, factors = len(incident_start) - 1, len(scope_start) - 1
+    degree = np.empty(variables, dtype=np.int64)
+    dropped = np.zeros(variables, dtype=np.bool_)
+    gone = np.zeros(factors, dtype=np.bool_)
+    queue, begin, end = np.empty(variables + len(scope), dtype=np.int64), 0, 0
+    for variable in range(variables):
+        degree[variable] = np.int64(incident_start[variable + 1]) - np.int64(
+            incident_start[variable]
+        )
+        if degree[variable] <= 1 and not asked[variable]:
+            queue[end] = variable
+            end += 1
+    while begin < end:
+        variable = queue[begin]
+        begin += 1
+        if dropped[variable]:
+            continue
+        leaf = degree[variable] == 0
+        for place in range(incident_start[variable], incident_start[variable + 1]):
+            factor = incident[place]
+            if gone[factor]:
+                continue
+            for edge in range(scope_start[factor], scope_start[factor + 1]):
+                if scope[edge] == variable and sums[edge]:
+                    leaf = True
+            if not leaf:
+                continue
+            gone[factor] = True
+            for edge in range(scope_start[factor], scope_start[factor + 1]):
+                other = scope[edge]
+                degree[other] -= 1
+                if other != variable and degree[other] <= 1 and not asked[other]:
+                    queue[end] = other
+                    end += 1
+        dropped[variable] = leaf
+    return dropped

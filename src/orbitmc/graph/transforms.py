@@ -9,13 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, lengths, readonly
+from orbitmc._util.arrays import Floats, Numbers, lengths, readonly
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.log_weights import FEW, exact_sum, large_tables, subtract_maxima, sum_of_tables
+from orbitmc.graph.log_weights import (
+    FEW_TERMS,
+    exact_sum,
+    large_tables,
+    subtract_maxima,
+    sum_of_tables,
+)
 
-FREE = -1
+FREE_VALUE = -1
 
 
 def condition(graph: FactorGraph, observed: Mapping[int, int]) -> FactorGraph:
@@ -24,7 +30,7 @@ def condition(graph: FactorGraph, observed: Mapping[int, int]) -> FactorGraph:
     Tables are sliced, clauses shortened or decided, factors over the same variables merged. What
     no longer depends on a variable goes into `constant`.
     """
-    value_of = np.full(graph.variables, FREE, dtype=np.int64)
+    value_of = np.full(graph.variables, FREE_VALUE, dtype=np.int64)
     for variable, value in observed.items():
         value_of[variable] = value
     pieces = _Pieces(graph, value_of)
@@ -53,7 +59,7 @@ def merge_factors(graph: FactorGraph) -> FactorGraph:
         alone[factors] = False
         scope = graph.scope_of(factors[0])
         tables = _in_order(graph, factors, scope)
-        if len(tables) > FEW:
+        if len(tables) > FEW_TERMS:
             tables, tops = subtract_maxima(tables)
             constant += tops
         builder.add_factor(scope.tolist(), sum_of_tables(tables))
@@ -84,12 +90,21 @@ def copy_factors(
                 builder.add_factors(rows, tables)
 
 
+def select(graph: FactorGraph, variables: Numbers, factors: Numbers) -> FactorGraph:
+    """The graph of some variables, in their order, and of factors that read only these."""
+    renamed = np.full(graph.variables, -1, dtype=np.int64)
+    renamed[variables] = np.arange(len(variables))
+    builder = Builder(graph.cardinality[variables])
+    copy_factors(graph, factors, builder, renamed)
+    return builder.build()
+
+
 class _Pieces:
     """What is left of a graph while some variables are being fixed."""
 
     def __init__(self, graph: FactorGraph, value_of: NDArray[np.int64]) -> None:
         self.graph, self.value_of = graph, value_of
-        free = value_of == FREE
+        free = value_of == FREE_VALUE
         self.renamed = np.cumsum(free) - 1
         self.builder = Builder(graph.cardinality[free])
         self.constant = [graph.constant]
@@ -100,13 +115,13 @@ class _Pieces:
         values = self.value_of[scope]
         key = (int(self.graph.table_of[factor]), tuple(values.tolist()))
         if key not in self._slices:
-            where = tuple(slice(None) if value == FREE else int(value) for value in values)
+            where = tuple(slice(None) if value == FREE_VALUE else int(value) for value in values)
             table = np.asarray(self.graph.table_values(factor)[where])
             self._slices[key] = (self.builder.add_table(table), table)
         number, table = self._slices[key]
         self._require_possible(factor, table)
         if table.ndim:
-            self.builder.add_factors(self.renamed[scope[values == FREE]][None, :], number)
+            self.builder.add_factors(self.renamed[scope[values == FREE_VALUE]][None, :], number)
         else:
             self.constant.append(float(table))
 
@@ -116,7 +131,7 @@ class _Pieces:
         wanted = graph.satisfying_of(factor)
         values = self.value_of[scope]
         unsatisfied, satisfied = graph.table_values(factor)
-        free = values == FREE
+        free = values == FREE_VALUE
         decided = satisfied if (values[~free] == wanted[~free]).any() else unsatisfied
         if (values[~free] == wanted[~free]).any() or not free.any():
             self._require_possible(factor, np.asarray(decided))
@@ -142,7 +157,7 @@ class ImpossibleFactorError(ContradictionError):
 
 
 def _touches(graph: FactorGraph, value_of: NDArray[np.int64]) -> NDArray[np.bool_]:
-    observed = value_of[graph.scope] != FREE
+    observed = value_of[graph.scope] != FREE_VALUE
     return np.bincount(graph.factor_of_edge[observed], minlength=graph.factors) > 0
 
 

@@ -91,7 +91,7 @@ def _check_members(members: np.ndarray, degree: int | None) -> None:
         raise InputError(f"there is no point {member} among {degree}, counted from 0")
 
 
-NO_CONSTANT = -1
+NO_OWNER = -1
 
 
 class ConstantSwaps(NamedTuple):
@@ -170,4 +170,4 @@ def _owner_of(swaps: ConstantSwaps, family: int, code: int) -> int:
             high = middle
     if low < end and swaps.known_code[low] == code:
         return int(np.int64(swaps.owner[low]))
-    return NO_CONSTANT
+    return NO_OWNER

@@ -25,7 +25,7 @@ from orbitmc.groups.permutations import (
     row_of,
 )
 
-WORD = re.compile(r'[^\s,()"]+(?:\([^()"]*\)(?:=\d+)?)?')
+CYCLE_WORD = re.compile(r'[^\s,()"]+(?:\([^()"]*\)(?:=\d+)?)?')
 """Words that need no quotes: letters, and at the end, perhaps, one pair of brackets and a value."""
 
 
@@ -99,7 +99,7 @@ def _point_value_cycles(element: Permutation) -> list[Any]:
 
 
 def _quote(word: str) -> str:
-    return word if WORD.fullmatch(word) else json.dumps(word)
+    return word if CYCLE_WORD.fullmatch(word) else json.dumps(word)
 
 
 def _split_cycles(text: str) -> list[list[str]]:
@@ -132,7 +132,7 @@ def _word(text: str, place: int) -> tuple[str, int]:
         except json.JSONDecodeError as error:
             raise InputError(f"a name in quotes does not end: {text[place:][:20]!r}") from error
         return str(word), place
-    match = WORD.match(text, place)
+    match = CYCLE_WORD.match(text, place)
     if not match:
         raise InputError(f"expected a name or ')' in a cycle, found {text[place:][:20]!r}")
     return match.group(), match.end()

@@ -303,12 +303,14 @@ def order_of_factors(factors: Sequence[Factor]) -> int:
     return math.prod(factor.order for factor in factors if not isinstance(factor, GeneratedFactor))
 
 
-def element_table(group: PermutationGroup, *, max_order: int = MAX_ORDER) -> ElementTable | None:
+def element_table(
+    group: PermutationGroup, *, max_order: int = MAX_ORDER, max_entries: int = MAX_ENTRIES
+) -> ElementTable | None:
     """List the elements of a group, unless there are too many."""
     pairs = pairs_of(group)
     degree = len(pairs.owner)
     generators = (row_in(pairs, element) for element in group.generators())
-    rows = closure(generators, degree, most=min(max_order, MAX_ENTRIES // max(degree, 1)))
+    rows = closure(generators, degree, most=min(max_order, max_entries // max(degree, 1)))
     if rows is None:
         return None
     number = {row.tobytes(): k for k, row in enumerate(rows)}

@@ -343,7 +343,7 @@ def _check_fits(pairs: Pairs, element: Permutation) -> None:
 
 # The order of a group in words; it may have more digits than Python is willing to write.
 
-PLAIN = 10**15  # larger orders are written as powers of ten
+LARGEST_PLAIN_ORDER = 10**15  # larger orders are written as powers of ten
 
 
 def format_order(order: int | None) -> str:
@@ -354,7 +354,7 @@ def format_order(order: int | None) -> str:
     """
     if order is None:
         return "an uncounted number of"
-    if order < PLAIN:
+    if order < LARGEST_PLAIN_ORDER:
         return f"{order:,}"
     power = math.log10(order)
     return f"{10 ** (power % 1):.3f}e{math.floor(power)}"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc._util.arrays import (
+    MOST_VALUES,
     Bytes,
     Indices,
     count_within,
@@ -24,8 +25,6 @@ from orbitmc._util.arrays import (
     starts,
 )
 from orbitmc.errors import InputError
-
-MOST_VALUES = 256  # a value is one byte
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from orbitmc._numba.compile_log import spent_before
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._util.arrays import Bytes, Numbers
+from orbitmc._util.arrays import MOST_VALUES, Bytes, Numbers
 from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import BestState, BestStates
@@ -20,7 +20,7 @@ from orbitmc.exact.map import Neighbourhoods, map_bytes, solve_map, upper_bound
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.evidence import Evidence
-from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, extremes

@@ -106,6 +106,7 @@ class DrawsQuestion:
 
     can_resume = False
     scopes = None
+    needs = None
 
     def __init__(self, view: View, settings: Settings, chains: int) -> None:
         self.view, self.chains, self.samples = view, chains, settings.samples or 0

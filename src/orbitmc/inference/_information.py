@@ -88,6 +88,7 @@ class InformationQuestion:
     def __init__(self, view: View, target: Target, candidates: Sequence[Target]) -> None:
         self.view, self.target, self.candidates = view, target, candidates
         self.scopes = [variables_of([target, candidate]) for candidate in candidates]
+        self.needs = variables_of([target, *candidates])
 
     def from_cache(
         self, row: CachedElimination, evidence: Evidence | None, settings: Settings

@@ -18,7 +18,7 @@ from orbitmc.estimate.features import worst_verdict
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import EXACT
-from orbitmc.exact.joints import MOST_ENTRIES, joints, tie_scopes
+from orbitmc.exact.joints import MOST_JOINT_ENTRIES, joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about
@@ -74,10 +74,10 @@ def _as_names(names: Sequence[str]) -> list[str]:
 
 def _require_few(named: Sequence[Target]) -> None:
     entries = math.prod(len(one.values) for one in named)
-    if entries > MOST_ENTRIES:
+    if entries > MOST_JOINT_ENTRIES:
         raise LimitError(
             f"a joint table of these {len(named)} variables would have {entries:.3g} entries, the "
-            f"limit is {MOST_ENTRIES}; ask about fewer"
+            f"limit is {MOST_JOINT_ENTRIES}; ask about fewer"
         )
 
 
@@ -90,6 +90,7 @@ class JointQuestion:
         _require_few(named)
         self.view, self.named, self.scope = view, named, variables_of(named)
         self.scopes = (self.scope,)
+        self.needs = self.scope
 
     def from_cache(
         self, row: CachedElimination, evidence: Evidence | None, settings: Settings

@@ -82,6 +82,7 @@ class LogZQuestion:
 
     can_resume = False
     scopes: Sequence[Scope] = ()
+    needs = None
 
     def __init__(self, view: View) -> None:
         self.view = view

@@ -128,6 +128,14 @@ class MarginalsQuestion:
         return () if self.kernel is None else None
 
     @property
+    def needs(self) -> Sequence[int] | None:
+        """The variables of the names; a kernel that is given is for all variables."""
+        if self.names is None or self.kernel is not None:
+            return None
+        index = self.view.model.index
+        return [index[name] for name in self.names if name in index]
+
+    @property
     def wanted(self) -> tuple[str, ...] | None:
         """The variables that the names need; None if all."""
         return self.names if self.view.program is None else self.view.program.variables

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import MOST_VALUES
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import LimitError
 from orbitmc.exact.plan import predict
 from orbitmc.formats.assembly import Rows, row_doubts, wrong_tables
-from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components

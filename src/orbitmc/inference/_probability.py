@@ -122,6 +122,7 @@ class EventQuestion:
         self.scope = variables_of((*names_in(event), *names_in(given)))
         shape = [int(view.model.graph.cardinality[variable]) for variable in self.scope]
         self.scopes = [self.scope] if math.prod(shape) <= FEW_ENTRIES else None
+        self.needs = self.scope
 
     def from_cache(
         self, row: CachedElimination, evidence: Evidence | None, settings: Settings
@@ -266,6 +267,7 @@ class ConjunctionsQuestion:
 
     can_resume = False
     scopes = None
+    needs = None
 
     def __init__(self, view: View, events: Mapping[str, Event]) -> None:
         self.view, self.events = view, events

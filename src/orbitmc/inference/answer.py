@@ -32,8 +32,9 @@ from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.plan import predict
-from orbitmc.graph.feasibility import explain_contradiction
+from orbitmc.graph.feasibility import explain_contradiction, possible_states
 from orbitmc.graph.model import Model
+from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
 from orbitmc.inference.cache import cached_elimination
 from orbitmc.inference.plan import (
@@ -46,7 +47,7 @@ from orbitmc.inference.plan import (
     sampling_bytes_of,
 )
 from orbitmc.inference.progress import NotebookBar, ProgressObserver
-from orbitmc.inference.query import Answer, Query, Question, View, view_of
+from orbitmc.inference.query import Answer, Query, Question, View, narrow, view_of
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels.protocol import freed_variables, remarks_on
 from orbitmc.sampling.observers import CourseObserver
@@ -89,13 +90,38 @@ def answer(
     if (known := _answer_from_cache(query, plain, settings)) is not None:
         return known
     view = view_of(query.model, query.evidence)
-    question = query.bind(view)
     with explain_contradictions(view), _writer(settings, checkpoint) as writer:
+        question, left_out = _bind(query, view, settings)
         plan = replace(question.plan(settings), reserve=reserve)
+        if left_out:
+            plan = replace(plan, left_out=left_out)
+            plan = replace(plan, reason=f"{_describe_part(plan)}; {plan.reason}")
         if writer is None:
             return answer_plan(question, plan, observers)
         writer.record.update(plan.record())
         return answer_plan(question, plan, [*observers, writer])
+
+
+def _bind(query: Query[Answer], view: View, settings: Settings) -> tuple[Question[Answer], int]:
+    """A question about as much of the model as it needs, and how many variables it does not need.
+
+    What names variables itself, a program, and a run that may be asked more later keep all of it.
+    """
+    question = query.bind(view)
+    asked_whole = settings.checkpoint is not None or bool(settings.generators)
+    if question.needs is None or view.program is not None or asked_whole:
+        return question, 0
+    part, left_out = relevant(view.model, question.needs)
+    if left_out is not None:
+        possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
+    if part is view.model:
+        return question, 0
+    return query.bind(narrow(view, part)), len(view.model.names) - len(part.names)
+
+
+def _describe_part(plan: Plan) -> str:
+    count = len(plan.model.names)
+    return f"{count:,} of {count + plan.left_out:,} variables matter"
 
 
 def answer_plan(
@@ -115,6 +141,8 @@ def _answer_from_cache(
 ) -> Answer | None:
     """The answer of a small model that is eliminated already, or soon; None elsewhere."""
     if question.scopes is None or settings.method not in ("auto", "exact"):
+        return None
+    if not isinstance(query.model, Model) and query.evidence:
         return None
     model = query.model if isinstance(query.model, Model) else query.model.model
 
@@ -416,10 +444,11 @@ def eliminate_marginals(plan: Plan) -> Marginals:
     result = eliminate(
         model.graph, memory=plan.settings.memory, plan=plan.elimination, wanted=wanted
     )
-    log_z = result.log_z if math.isfinite(result.log_z) else None
+    finite = math.isfinite(result.log_z)
+    log_z = result.log_z if finite and not plan.left_out else None
     about = replace(exact_about(plan), log_z=log_z, warnings=())
     marginals = exact_marginals(model, result.marginals, about, wanted)
-    too_large = ["log Z is beyond the largest double"] if log_z is None else []
+    too_large = [] if finite else ["log Z is beyond the largest double"]
     return with_warnings(marginals, too_large)
 
 

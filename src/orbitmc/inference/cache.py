@@ -244,7 +244,7 @@ def _elimination(
         model,
         (hard, soft, tied),
         lambda: _plan_template(problem, hard, soft, tied),
-        lambda found: 0 if found is None else found.held_bytes,
+        lambda found: 0 if found is None else found.bytes_held,
     )
 
 

@@ -223,6 +223,7 @@ class ExpectationQuestion:
 
     can_resume = False
     scopes: Sequence[Scope] = ()
+    needs = None
 
     def __init__(self, view: View, functions: Sequence[FunctionQuery]) -> None:
         self.view, self.functions = view, functions

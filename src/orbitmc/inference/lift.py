@@ -23,8 +23,8 @@ from orbitmc.groups.permutation_groups import (
 from orbitmc.inference.plan import PlannedKernel
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.kernels._mixture import PAPER_WEIGHT, lifted, orbital_kernels
-from orbitmc.kernels._orbital import orbital
+from orbitmc.kernels._mixture import PAPER_WEIGHT, lifted
+from orbitmc.kernels._orbital import orbital, orbital_kernels
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.protocol import Kernel, picks_at_random
 from orbitmc.kernels.renaming import renaming

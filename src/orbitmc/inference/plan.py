@@ -17,13 +17,13 @@ from orbitmc import inference, tuning
 from orbitmc._numba.compile_log import spent_before, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
-from orbitmc._util.arrays import lengths, short_repr
+from orbitmc._util.arrays import MOST_VALUES, lengths, short_repr
 from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.plan import predict, require_fit
-from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
@@ -70,7 +70,8 @@ class Plan:
     the plan prepared it already. So many `seconds` have gone by since the question was asked,
     without compiling. `ruled_out` are methods that cannot answer, or take too long. A `kernel`
     that was given is used as it is, and a `checkpoint` is continued. `query` names the variables
-    to report, if not all. A timed run leaves `reserve` seconds for what is done after it.
+    to report, if not all. A timed run leaves `reserve` seconds for what is done after it. The
+    question does not need the variables that are `left_out`.
     """
 
     model: Model
@@ -86,6 +87,7 @@ class Plan:
     query: tuple[str, ...] | None = None
     checkpoint: Checkpoint | None = None
     reserve: float = 0.0
+    left_out: int = 0
     begun: float = field(default_factory=working_time)
 
     def record(self) -> dict[str, Any]:
@@ -403,7 +405,7 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
 
-    return mcsat.mc_sat(model.graph, large=mcsat.WAYS[settings.slices or "walk"])
+    return mcsat.mc_sat(model.graph, large=mcsat.SLICE_SAMPLERS[settings.slices or "walk"])
 
 
 # Whether a run fits into the memory that it may take.

@@ -39,8 +39,8 @@ from orbitmc.mln.grounding.remarks import (
     asked_though_closed,
     closed_by_few,
     contradicting_rules,
+    describe_contradiction,
     describe_weight_semantics,
-    in_words,
 )
 from orbitmc.mln.grounding.rewriting import (
     meanings_differ,
@@ -120,7 +120,7 @@ class MarkovLogic(HtmlRepr):
     def explained(self, error: ContradictionError) -> ContradictionError:
         """Say a contradiction in terms of the program's formulas, where they are to blame."""
         rules = contradicting_rules(self.ground)
-        return ContradictionError(in_words(rules)) if rules else error
+        return ContradictionError(describe_contradiction(rules)) if rules else error
 
     def in_atoms(self, found: Marginals) -> Marginals:
         """The probabilities of the atoms, from those of the model's variables."""

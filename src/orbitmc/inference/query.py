@@ -232,6 +232,23 @@ def restrict(asked: View, masks: Mapping[int, NDArray[np.bool_]]) -> View:
     return View(after, asked.names, lambda name: reindex(asked.find(name), before, after))
 
 
+def narrow(view: View, part: Model) -> View:
+    """The same subject, about a part of its model; names outside of it do not matter."""
+
+    def find(name: str) -> Target:
+        target = view.find(name)
+        if target.known is not None:
+            return target
+        place = part.index.get(view.model.names[target.variable], NO_VARIABLE)
+        return replace(
+            target,
+            variable=place,
+            meaning=target.meaning[:1] if place == NO_VARIABLE else target.meaning,
+        )
+
+    return View(part, view.names, find)
+
+
 def _mask_evidence(values: Sequence[str], mask: NDArray[np.bool_]) -> str | list[float]:
     """Evidence for one value, or for several alike."""
     return values[int(mask.argmax())] if mask.sum() == 1 else mask.astype(float).tolist()
@@ -251,8 +268,8 @@ def reindex(one: Target, before: Model, after: Model) -> Target:
 class Question(Protocol[AnswerCo]):
     """A question in terms of one view: how elimination answers it, and how chains do.
 
-    `scopes` are the variables whose joint tables answer it; None if no few tables do. Only what
-    `can_resume` is kept in a checkpoint.
+    `scopes` are the variables whose joint tables answer it; None if no few tables do. It `needs`
+    some variables, or all if None. Only what `can_resume` is kept in a checkpoint.
     """
 
     @property
@@ -260,6 +277,9 @@ class Question(Protocol[AnswerCo]):
 
     @property
     def can_resume(self) -> bool: ...
+
+    @property
+    def needs(self) -> Sequence[int] | None: ...
 
     def from_cache(
         self, row: CachedElimination, evidence: Evidence | None, settings: Settings

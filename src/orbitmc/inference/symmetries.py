@@ -249,11 +249,16 @@ class SymmetryOverview(HtmlRepr):
         names = self.model.names
         return [[names[point] for point in orbit] for orbit in orbits(self.group)]
 
+    @property
+    def order_text(self) -> str | None:
+        """All digits of the order, if it is known."""
+        return None if self.order is None else digits(self.order)
+
     def as_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
         names = self.model.names
         return {
-            "order": None if self.order is None else digits(self.order),
+            "order": self.order_text,
             "generators": [cycle_words(element, names) for element in self.group.generators()],
             "orbits": self.orbit_names,
             "seconds": self.seconds,

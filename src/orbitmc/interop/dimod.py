@@ -12,8 +12,15 @@ from orbitmc._util.text import format_names
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import require_beta
-from orbitmc.models._ising import NUMBERS, SPIN, Quadratic, number, pair_places, quadratic_model
-from orbitmc.models._ising import VALUES as UP_AND_DOWN
+from orbitmc.models._ising import (
+    SPIN,
+    VARTYPE_VALUES,
+    Quadratic,
+    number,
+    pair_places,
+    quadratic_model,
+)
+from orbitmc.models._ising import SPIN_VALUES as UP_AND_DOWN
 
 
 def from_dimod(bqm: Any, beta: float = 1.0) -> Model:
@@ -29,7 +36,7 @@ def from_dimod(bqm: Any, beta: float = 1.0) -> Model:
     [0.731, 0.269]
     """
     vartype = str(getattr(getattr(bqm, "vartype", None), "name", None))
-    if vartype not in NUMBERS or not hasattr(bqm, "iter_quadratic"):
+    if vartype not in VARTYPE_VALUES or not hasattr(bqm, "iter_quadratic"):
         raise InputError(
             f"expected a BinaryQuadraticModel of dimod (SPIN or BINARY), not a {type(bqm).__name__}"
         )
@@ -63,7 +70,7 @@ def to_dimod(model: Model, beta: float = 1.0, *, vartype: str | None = None) -> 
     """
     require_beta(beta)
     kind = _vartype(model) if vartype is None else str(vartype).upper()
-    if kind not in NUMBERS:
+    if kind not in VARTYPE_VALUES:
         raise InputError(f"vartype is SPIN or BINARY, not {vartype!r}")
     _require_binary(model)
     dimod = extra("dimod", "dimod")
@@ -93,7 +100,7 @@ def _add_energy(bqm: Any, model: Model, factor: int, beta: float) -> None:
         raise InputError(
             f"dimod has pairs of variables only, and a factor reads {', '.join(names)}"
         )
-    table = -model.graph.expanded(factor) / beta
+    table = -model.graph.full_table(factor) / beta
     if not np.isfinite(table).all():
         scope = ", ".join(names)
         raise InputError(f"dimod has finite energies only, and a factor over {scope} has a zero")

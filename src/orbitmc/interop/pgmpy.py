@@ -17,7 +17,7 @@ from orbitmc.graph.model import Model, model
 from orbitmc.inference._joint import joint as joint_of
 from orbitmc.inference._marginals import marginals
 
-KINDS = "DiscreteBayesianNetwork, DiscreteMarkovNetwork or FactorGraph"
+NETWORK_KINDS = "DiscreteBayesianNetwork, DiscreteMarkovNetwork or FactorGraph"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _factors(network: Any) -> Iterator[Any]:
         return (cpd.to_factor() for cpd in every)
     if hasattr(network, "get_factors"):
         return iter(network.get_factors())
-    raise InputError(f"expected a {KINDS} of pgmpy, not a {type(network).__name__}")
+    raise InputError(f"expected a {NETWORK_KINDS} of pgmpy, not a {type(network).__name__}")
 
 
 def _states(factor: Any, variable: Hashable, size: int) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ from orbitmc.groups.permutation_groups import root_of
 from orbitmc.kernels.protocol import steps
 
 UPDATES, CLUSTERS, FLIPPED = range(3)
-OUTCOMES = ("cluster updates", "clusters", "flipped clusters")
+CLUSTER_OUTCOMES = ("cluster updates", "clusters", "flipped clusters")
 
 
 class ClusterMemory(NamedTuple):
@@ -69,7 +69,7 @@ class Clusters(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return CLUSTER_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> ClusterMemory:
         variables = prepared.graph.variables

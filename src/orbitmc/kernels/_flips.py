@@ -27,7 +27,7 @@ from orbitmc._util.arrays import (
 from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
 from orbitmc.errors import InputError
 from orbitmc.kernels._relabelling import check_set, relabelling
-from orbitmc.kernels.metropolis import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
+from orbitmc.kernels.metropolis import ACCEPTED, JUMP_OUTCOMES, MOVED, PROPOSALS
 from orbitmc.kernels.protocol import Kernel, steps
 
 
@@ -60,7 +60,7 @@ class Flips(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return JUMP_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> FlipMemory:
         accepted = np.zeros(lanes, dtype=np.uint8)

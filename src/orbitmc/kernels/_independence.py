@@ -17,7 +17,7 @@ from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph, prepare_alike
 from orbitmc.errors import InputError
 from orbitmc.graph.ancestral import AncestralNetwork, network_of
-from orbitmc.kernels.metropolis import ACCEPTED, MOVED, OUTCOMES, PROPOSALS, add_potentials
+from orbitmc.kernels.metropolis import ACCEPTED, JUMP_OUTCOMES, MOVED, PROPOSALS, add_potentials
 from orbitmc.kernels.protocol import steps
 
 
@@ -39,7 +39,7 @@ class Independence(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return JUMP_OUTCOMES
 
     @property
     def draws_anew(self) -> bool:

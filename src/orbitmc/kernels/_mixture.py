@@ -12,18 +12,7 @@ from orbitmc._simd.random import bernoulli
 from orbitmc._util.arrays import Bytes, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.groups.decomposition import (
-    Exchangeable,
-    GeneratedFactor,
-    ListedFactor,
-    blocks_of,
-    decompose,
-    elements,
-)
-from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement, require_group
-from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.protocol import Kernel, Part, block_plans, steps
 
 PAPER_WEIGHT = 0.8  # of the base chain, in the paper's experiments
@@ -141,44 +130,3 @@ def lifted(
         left += share
         combined = mixture(kernel, combined, weight=share / left)
     return mixture(base, combined, weight=alpha)
-
-
-# From a group to the orbital kernels that suit it.
-
-
-def orbital_kernels(
-    prepared: PreparedGraph,
-    group: PermutationGroup,
-    *,
-    symmetric: bool = False,
-) -> list[Kernel]:
-    """Take a group apart and sample each factor in the best way it allows.
-
-    Symmetric factors are shuffled, small ones listed, large ones drawn by product replacement.
-    `symmetric` promises that the group leaves the graph unchanged.
-
-    >>> import orbitmc as om
-    >>> graph = om.ising_grid(2, 2, 0.4).graph
-    >>> group = om.symmetry.automorphisms(graph).group
-    >>> [type(kernel).__name__ for kernel in orbital_kernels(om.kernels.prepare(graph), group)]
-    ['Orbital']
-    """
-    if group.is_trivial:
-        return []
-    graph = prepared.graph
-    require_group(graph, group)
-    kernels: list[Kernel] = []
-    factors = decompose(group)
-    exchangeable = [factor for factor in factors if isinstance(factor, Exchangeable)]
-    if exchangeable:
-        blocks = blocks_of(exchangeable)
-        kernels.append(shuffle(prepared, blocks, symmetric=symmetric))
-    listed = [factor for factor in factors if isinstance(factor, ListedFactor)]
-    if listed:
-        every = [element for factor in listed for element in elements(factor.table)]
-        whole = permutation_group(group.degree, every, cardinality=graph.cardinality)
-        kernels.append(orbital(graph, whole, symmetric=symmetric))
-    for factor in factors:
-        if isinstance(factor, GeneratedFactor):
-            kernels.append(orbital_by_product_replacement(graph, factor.group, symmetric=symmetric))
-    return kernels

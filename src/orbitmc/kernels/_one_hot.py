@@ -128,7 +128,7 @@ def _add_change(
 
 # Tables of a one-hot group's conditional, one row for each joint value of what surrounds it.
 
-MOST_ENTRIES = 4096  # of a group's table: a few tens of KiB at most while it is made
+MOST_GROUP_ENTRIES = 4096  # of a group's table: a few tens of KiB at most while it is made
 
 
 def surroundings(
@@ -143,7 +143,7 @@ def surroundings(
 def fits(graph: FactorGraph, group: NDArray[np.int64], outside: NDArray[np.int64]) -> bool:
     """Whether a table stays small."""
     entries = np.log(len(group) + 1) + np.log(graph.cardinality[outside]).sum()
-    return bool(entries <= np.log(MOST_ENTRIES) + 1e-9)
+    return bool(entries <= np.log(MOST_GROUP_ENTRIES) + 1e-9)
 
 
 def cumulative_probabilities(
@@ -180,7 +180,7 @@ def _slice_table(
     outside: NDArray[np.int64],
 ) -> Floats:
     """A factor's log-potentials given one candidate, with an axis for each outside variable."""
-    table = graph.expanded(factor)
+    table = graph.full_table(factor)
     scope = graph.scope_of(factor).astype(np.int64)
     inside = np.isin(scope, group)
     chosen = group[candidate - 1] if candidate else -1
@@ -195,11 +195,11 @@ def _slice_table(
     return left.transpose(np.argsort(places)).reshape(shape)
 
 
-MOST_MEMBERS = 255  # which of them is 1, or none, fits a byte
+MOST_GROUP_MEMBERS = 255  # which of them is 1, or none, fits a byte
 
 TABLE, FIELDS, FACTORS = range(3)
 BLOCK_UPDATES, LEFT_ALONE, MOVED = range(3)
-OUTCOMES = ("block updates", "left alone", "moved variables")
+ONE_HOT_OUTCOMES = ("block updates", "left alone", "moved variables")
 
 
 class OneHotMemory(NamedTuple):
@@ -242,7 +242,7 @@ class OneHot(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return ONE_HOT_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> OneHotMemory:
         most = int(lengths(self.start).max())
@@ -386,8 +386,8 @@ def one_hot(prepared: PreparedGraph, groups: Sequence[ArrayLike]) -> OneHot:
     check_set(graph, members)
     for variable in members[graph.cardinality[members] != 2]:
         raise InputError(f"one-hot groups hold binary variables; variable {variable} is not")
-    if max(len(group) for group in chosen) > MOST_MEMBERS:
-        raise InputError(f"a one-hot group has up to {MOST_MEMBERS} members")
+    if max(len(group) for group in chosen) > MOST_GROUP_MEMBERS:
+        raise InputError(f"a one-hot group has up to {MOST_GROUP_MEMBERS} members")
     return _assemble(prepared, chosen)
 
 

@@ -18,20 +18,36 @@ from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, lengths, readon
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.permutation_groups import Pairs, PermutationGroup, pairs_of, rows_of, value_of
+from orbitmc.groups.decomposition import (
+    Exchangeable,
+    GeneratedFactor,
+    ListedFactor,
+    blocks_of,
+    decompose,
+    elements,
+)
+from orbitmc.groups.permutation_groups import (
+    Pairs,
+    PermutationGroup,
+    pairs_of,
+    permutation_group,
+    rows_of,
+    value_of,
+)
 from orbitmc.groups.random_elements import (
     ProductReplacement,
     product_replacement,
     product_replacement_step,
 )
+from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.metropolis import (
-    OUTCOMES,
+    JUMP_OUTCOMES,
     ProposalMemory,
     accept_all,
     accept_reject,
     proposal_memory,
 )
-from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.protocol import Kernel, steps
 
 
 class OrbitalMemory(NamedTuple):
@@ -57,7 +73,7 @@ class Orbital(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return JUMP_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> OrbitalMemory:
         most = int(lengths(self.group.start).max(initial=0))
@@ -198,7 +214,7 @@ class DrawnOrbital(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return JUMP_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> ElementMemory:
         proposal = proposal_memory(prepared, lanes, len(self.pairs.point))
@@ -277,3 +293,44 @@ def orbital_by_product_replacement(
     bag = product_replacement(rows_of(pairs, group), slots=slots, burn=burn)
     start = ProductReplacement(readonly(bag.forward), readonly(bag.backward))
     return DrawnOrbital(pairs, start, symmetric)
+
+
+# From a group to the orbital kernels that suit it.
+
+
+def orbital_kernels(
+    prepared: PreparedGraph,
+    group: PermutationGroup,
+    *,
+    symmetric: bool = False,
+) -> list[Kernel]:
+    """Take a group apart and sample each factor in the best way it allows.
+
+    Symmetric factors are shuffled, small ones listed, large ones drawn by product replacement.
+    `symmetric` promises that the group leaves the graph unchanged.
+
+    >>> import orbitmc as om
+    >>> graph = om.ising_grid(2, 2, 0.4).graph
+    >>> group = om.symmetry.automorphisms(graph).group
+    >>> [type(kernel).__name__ for kernel in orbital_kernels(om.kernels.prepare(graph), group)]
+    ['Orbital']
+    """
+    if group.is_trivial:
+        return []
+    graph = prepared.graph
+    require_group(graph, group)
+    kernels: list[Kernel] = []
+    factors = decompose(group)
+    exchangeable = [factor for factor in factors if isinstance(factor, Exchangeable)]
+    if exchangeable:
+        blocks = blocks_of(exchangeable)
+        kernels.append(shuffle(prepared, blocks, symmetric=symmetric))
+    listed = [factor for factor in factors if isinstance(factor, ListedFactor)]
+    if listed:
+        every = [element for factor in listed for element in elements(factor.table)]
+        whole = permutation_group(group.degree, every, cardinality=graph.cardinality)
+        kernels.append(orbital(graph, whole, symmetric=symmetric))
+    for factor in factors:
+        if isinstance(factor, GeneratedFactor):
+            kernels.append(orbital_by_product_replacement(graph, factor.group, symmetric=symmetric))
+    return kernels

@@ -29,7 +29,14 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import factors_around
-from orbitmc.kernels.metropolis import ACCEPTED, MOVED, NULL, OUTCOMES, PROPOSALS, add_potentials
+from orbitmc.kernels.metropolis import (
+    ACCEPTED,
+    JUMP_OUTCOMES,
+    MOVED,
+    NULL,
+    PROPOSALS,
+    add_potentials,
+)
 from orbitmc.kernels.protocol import steps
 
 
@@ -61,7 +68,7 @@ class Relabelling(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return JUMP_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> RelabellingMemory:
         return RelabellingMemory(

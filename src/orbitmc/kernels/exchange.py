@@ -22,7 +22,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.metropolis import (
-    OUTCOMES,
+    JUMP_OUTCOMES,
     ProposalMemory,
     accept_all,
     accept_reject,
@@ -65,7 +65,7 @@ class Shuffle(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return JUMP_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> ShuffleMemory:
         most = self.blocks.largest

@@ -85,7 +85,7 @@ def add_potentials(
 
 
 PROPOSALS, NULL, ACCEPTED, MOVED = range(4)
-OUTCOMES = ("proposals", "null proposals", "accepted", "moved variables")
+JUMP_OUTCOMES = ("proposals", "null proposals", "accepted", "moved variables")
 """A null proposal changes nothing in its lane; `accepted` counts the others only."""
 
 

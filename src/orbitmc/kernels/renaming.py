@@ -14,9 +14,9 @@ from orbitmc._util.arrays import Bytes, Index, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups._exchange_blocks import NO_CONSTANT, ConstantSwaps, swap_image
+from orbitmc.groups._exchange_blocks import NO_OWNER, ConstantSwaps, swap_image
 from orbitmc.kernels.metropolis import (
-    OUTCOMES,
+    JUMP_OUTCOMES,
     ProposalMemory,
     accept_all,
     accept_reject,
@@ -40,7 +40,7 @@ class Renaming(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return JUMP_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> ProposalMemory:
         return proposal_memory(prepared, lanes, self.swaps.most_moved)
@@ -85,17 +85,17 @@ def _propose(
     for edge in range(swaps.mention_start[constant], swaps.mention_start[constant + 1]):
         variable = np.int64(swaps.mention[edge])
         image, both = swap_image(swaps, variable, constant, partner)
-        if image != NO_CONSTANT and image != variable:
-            _offer(memory, values, moved, variable, image)
+        if image != NO_OWNER and image != variable:
+            _set_proposal(memory, values, moved, variable, image)
             moved += 1
             if not both:
-                _offer(memory, values, moved, image, variable)
+                _set_proposal(memory, values, moved, image, variable)
                 moved += 1
     return moved
 
 
 @shared
-def _offer(
+def _set_proposal(
     memory: ProposalMemory, values: Bytes, slot: Index, source: Index, target: Index
 ) -> None:
     memory.target[slot] = target

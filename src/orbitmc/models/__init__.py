@@ -1,4 +1,4 @@
-"""Built-in models: Ising, Chimera, Potts, friends and smokers, WebKB."""
+"""Built-in models: Ising, Chimera, Potts, friends and smokers."""
 
 from orbitmc._util.loading import load_lazily
 

@@ -22,7 +22,7 @@ from orbitmc.graph.transforms import require_beta
 # `coupling * s * s'` over edges; an inverse temperature is already folded in. Value 0 is spin -1,
 # "down", and value 1 is spin +1, "up".
 
-VALUES = ("down", "up")
+SPIN_VALUES = ("down", "up")
 
 
 def ising(
@@ -89,7 +89,7 @@ def scaled_ising(
     add_scaled(builder, np.arange(spins)[:, None], spin_fields, np.array([-1.0, 1.0]))
     add_scaled(builder, pairs, strengths, np.array([1.0, -1.0, -1.0, 1.0]))
     called = tuple(names) if names is not None else tuple(f"s{spin}" for spin in range(spins))
-    return Model(builder.build(), called, (VALUES,) * spins)
+    return Model(builder.build(), called, (SPIN_VALUES,) * spins)
 
 
 def ising_grid(
@@ -326,7 +326,7 @@ def _numbers(numbers: Any, what: str) -> Floats:
 # Energies of binary variables that are quadratic; states weigh exp(-beta E).
 
 SPIN, BINARY = ("-1", "1"), ("0", "1")
-NUMBERS: Mapping[str, tuple[str, str]] = {"SPIN": SPIN, "BINARY": BINARY}
+VARTYPE_VALUES: Mapping[str, tuple[str, str]] = {"SPIN": SPIN, "BINARY": BINARY}
 PATTERNS: Mapping[str, tuple[list[float], list[float]]] = {
     "SPIN": ([-1.0, 1.0], [1.0, -1.0, -1.0, 1.0]),
     "BINARY": ([0.0, 1.0], [0.0, 0.0, 0.0, 1.0]),
@@ -357,7 +357,7 @@ def quadratic_model(energy: Quadratic, beta: float = 1.0) -> Model:
     add_scaled(builder, np.arange(count)[:, None], -beta * energy.linear, alone)
     add_scaled(builder, energy.pairs.reshape(-1, 2), -beta * energy.quadratic, together)
     builder.constant = -beta * energy.offset
-    return Model(builder.build(), energy.names, (NUMBERS[energy.vartype],) * count)
+    return Model(builder.build(), energy.names, (VARTYPE_VALUES[energy.vartype],) * count)
 
 
 # The Potts model: values that prefer to equal their neighbours', whatever they are.

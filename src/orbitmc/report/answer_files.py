@@ -18,6 +18,7 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc._util.files import write_atomically, write_pieces
 from orbitmc.estimate.answers import Draws
+from orbitmc.estimate.formatting import VARIABLES_AT_A_TIME
 from orbitmc.estimate.marginals import MARGINAL_COLUMNS, About, Columns, Marginals, no_parts
 from orbitmc.estimate.verdicts import CODE, GOOD, VERDICTS
 from orbitmc.graph.model import Model
@@ -26,12 +27,12 @@ from orbitmc.report.sentences import verdict
 # An answer as one JSON object; it has no infinities and no NaN, they become null.
 
 
-def json_pieces(answer: Marginals) -> Iterator[str]:
+def json_pieces(answer: Marginals, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator[str]:
     """The object in pieces, with a line per variable, so that people can look at it too."""
     head = ",\n  ".join(f"{_dump(key)}: {_dump(value)}" for key, value in _head(answer).items())
     yield "{\n  " + head + ',\n  "variables": {\n    '
     between = ""
-    for piece in answer.columns.pieces():
+    for piece in answer.columns.pieces(rows_at_a_time):
         yield between + ",\n    ".join(_json_lines(piece))
         between = ",\n    "
     yield "\n  }\n}\n"
@@ -99,7 +100,7 @@ def _finite(number: float) -> float | None:
 _dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
-PIECE = 2**20  # bytes that are copied at a time
+COPY_BYTES = 2**20  # bytes that are copied at a time
 
 
 def csv_lines(draws: Draws) -> Iterator[str]:
@@ -168,7 +169,7 @@ def _write(path: Path, fill: Callable[[IO[bytes]], Any]) -> None:
     with tempfile.TemporaryFile() as file:
         fill(file)
         file.seek(0)
-        write_atomically(path, iter(lambda: file.read(PIECE), b""))
+        write_atomically(path, iter(lambda: file.read(COPY_BYTES), b""))
 
 
 def json_text(draws: Draws) -> str:
@@ -202,13 +203,13 @@ WRITERS: dict[str, Callable[[Draws, Path], None]] = {
 
 # How long it takes to write an answer, from how long a small one does.
 
-TRIED = 1000  # variables; models that are no larger are written in no time
+MOST_VARIABLES_TRIED = 1000  # variables; models that are no larger are written in no time
 USUAL = 0.123456789  # a number with as many digits as most
 
 
 def writing_seconds(model: Model, pieces: Callable[[Marginals], Iterator[str]]) -> float:
     """How long all pieces of an answer to a model will take."""
-    if model.graph.variables <= TRIED:
+    if model.graph.variables <= MOST_VARIABLES_TRIED:
         return 0.0
     small = _dummy_answer(model)
     begun = time.perf_counter()
@@ -220,12 +221,12 @@ def writing_seconds(model: Model, pieces: Callable[[Marginals], Iterator[str]]) 
 
 def _dummy_answer(model: Model) -> Marginals:
     """An answer for the first variables, of numbers that mean nothing."""
-    values = model.values[:TRIED]
+    values = model.values[:MOST_VARIABLES_TRIED]
     start = np.concatenate([[0], np.cumsum([len(words) for words in values])])
     numbers = {column: np.full(start[-1], USUAL) for column in MARGINAL_COLUMNS}
     rare, good = np.zeros(start[-1], np.bool_), np.full(len(values), CODE[GOOD], np.uint8)
     columns = Columns(
-        model.names[:TRIED],
+        model.names[:MOST_VARIABLES_TRIED],
         values,
         start,
         **numbers,

@@ -12,10 +12,10 @@ from orbitmc.estimate.verdicts import BELIEVED, EXACT, FAIR, FORCED, GOOD, OBSER
 
 # Words and numbers as safe HTML.
 
-LONGEST = 60  # letters of a name that are shown
+LONGEST_NAME = 60  # letters of a name that are shown
 LONGEST_CODE = 20_000
 
-TONES = {
+VERDICT_TONES = {
     GOOD: "good",
     EXACT: "good",
     FAIR: "fair",
@@ -32,10 +32,10 @@ def tone(verdict: str) -> str:
     >>> tone("exact"), tone("frozen")
     ('good', 'doubt')
     """
-    return TONES.get(verdict, "fair" if verdict in BELIEVED else "doubt")
+    return VERDICT_TONES.get(verdict, "fair" if verdict in BELIEVED else "doubt")
 
 
-def safe(words: object, longest: int = LONGEST) -> str:
+def safe(words: object, longest: int = LONGEST_NAME) -> str:
     """Text that is only text in HTML; long ones are cut, in the middle.
 
     >>> safe("<b>&"), safe("abcdefgh", longest=5)

@@ -20,8 +20,8 @@ from orbitmc.estimate.answers import (
     format_rung,
 )
 from orbitmc.estimate.formatting import (
-    CERTAIN,
-    SAMPLED,
+    CERTAIN_HEADINGS,
+    SAMPLED_HEADINGS,
     count,
     headings,
     probability,
@@ -34,7 +34,7 @@ from orbitmc.groups.cycles import cycle_text
 from orbitmc.groups.permutation_groups import format_order, orbits
 from orbitmc.report.html import NOTEBOOK, format_count, paragraph, safe, short, table, tone
 from orbitmc.report.sentences import describe_method, verdict
-from orbitmc.report.svg import MOST_VARIABLES, bar, draw_graph, joint_table
+from orbitmc.report.svg import MOST_VARIABLES_DRAWN, bar, draw_graph, joint_table
 
 if TYPE_CHECKING:
     from orbitmc.inference.symmetries import Approximation, SymmetryOverview
@@ -44,16 +44,17 @@ if TYPE_CHECKING:
 # Marginals as rows of a table, with bars and whiskers.
 
 LAST = (OBSERVED, FORCED)  # what is known anyway comes last
-NUMBERS = ("P", "±", "95 % interval", "ESS", "R-hat")
+NUMBER_COLUMNS = ("P", "±", "95 % interval", "ESS", "R-hat")
 
 
 def marginal_table(answer: Marginals, most: int) -> tuple[str, int]:
     """A table of at most so many rows, doubted variables first; and how many are left out."""
-    columns, short = answer.columns, headings(answer) == CERTAIN
-    variable, value, *others = CERTAIN if short else SAMPLED
+    columns, short = answer.columns, headings(answer) == CERTAIN_HEADINGS
+    variable, value, *others = CERTAIN_HEADINGS if short else SAMPLED_HEADINGS
     titles = [variable, value, "", *others]
     head = "".join(
-        f'<th class="n">{word}</th>' if word in NUMBERS else f"<th>{word}</th>" for word in titles
+        f'<th class="n">{word}</th>' if word in NUMBER_COLUMNS else f"<th>{word}</th>"
+        for word in titles
     )
     rows: list[str] = []
     count_shown = 0
@@ -69,11 +70,11 @@ def marginal_table(answer: Marginals, most: int) -> tuple[str, int]:
 
 def by_concern(columns: Columns) -> NDArray[np.int64]:
     """Places of variables: first those not to be believed, last those that were known."""
-    rank = np.array([_concern(word) for word in VERDICTS])
+    rank = np.array([_verdict_rank(word) for word in VERDICTS])
     return np.argsort(rank[columns.verdict], kind="stable")
 
 
-def _concern(verdict: str) -> int:
+def _verdict_rank(verdict: str) -> int:
     return 0 if verdict not in BELIEVED else 2 if verdict in LAST else 1
 
 
@@ -111,9 +112,9 @@ def _errors(columns: Columns, at: int) -> str:
     return "".join(f'<td class="n">{cell}</td>' for cell in cells)
 
 
-MOST_ROWS = 200
+MOST_NOTEBOOK_ROWS = 200
 MOST_DRAWS, MOST_COLUMNS = 10, 12
-LONG = 400  # letters of a sentence
+LONGEST_SENTENCE = 400  # letters of a sentence
 
 
 def html(value: object) -> str:
@@ -123,7 +124,7 @@ def html(value: object) -> str:
     >>> html(om.ising_grid(2, 2, 0.5)).count("<circle")
     4
     """
-    make = SHOWN[type(value).__name__]
+    make = RENDERERS[type(value).__name__]
     return f'<div class="om"><style>{NOTEBOOK}</style>{make(value)}</div>'
 
 
@@ -146,12 +147,12 @@ def model_summary(model: Model) -> str:
 
 def _model(model: Model) -> str:
     drawing = draw_graph(model)
-    large = f"<p class=quiet>no drawing: more than {MOST_VARIABLES} variables</p>"
+    large = f"<p class=quiet>no drawing: more than {MOST_VARIABLES_DRAWN} variables</p>"
     return f"<p><b>Model</b>: {model_summary(model)}</p>" + (drawing or large)
 
 
 def _marginals(answer: Marginals) -> str:
-    rows, left_out = marginal_table(answer, MOST_ROWS)
+    rows, left_out = marginal_table(answer, MOST_NOTEBOOK_ROWS)
     more = f"<p>… and {left_out:,} more rows; answer.to_frame() has all</p>" if left_out else ""
     exact = answer.about.method == "exact"
     word, _, sentence = (
@@ -160,8 +161,10 @@ def _marginals(answer: Marginals) -> str:
     sentence = in_python(sentence)
     colour = "good" if answer.converged else "doubt"
     badge = f'<span class="badge {colour}">{safe(word)}</span>'
-    warnings = "".join(paragraph(f"warning: {safe(w, LONG)}") for w in answer.about.warnings)
-    return f"<p>{badge} {safe(sentence, LONG)}</p>{warnings}{rows}{more}"
+    warnings = "".join(
+        paragraph(f"warning: {safe(w, LONGEST_SENTENCE)}") for w in answer.about.warnings
+    )
+    return f"<p>{badge} {safe(sentence, LONGEST_SENTENCE)}</p>{warnings}{rows}{more}"
 
 
 def in_python(sentence: str) -> str:
@@ -177,7 +180,7 @@ def in_python(sentence: str) -> str:
 
 def _about(about: About, word: str) -> str:
     badge = f'<span class="badge {tone(word)}">{safe(word)}</span>'
-    return paragraph(f"{badge} {safe(about.method)}: {safe(about.reason, LONG)}")
+    return paragraph(f"{badge} {safe(about.method)}: {safe(about.reason, LONGEST_SENTENCE)}")
 
 
 def _joint(answer: Joint) -> str:
@@ -197,7 +200,7 @@ def _estimates(answer: Estimates) -> str:
             *([short(estimate.standard_error)] if errors else []),
             safe(estimate.verdict),
         ]
-        for name, estimate in list(answer.items())[:MOST_ROWS]
+        for name, estimate in list(answer.items())[:MOST_NOTEBOOK_ROWS]
     ]
     left_out = len(answer) - len(rows)
     more = f"<p>… and {left_out:,} more</p>" if left_out else ""
@@ -222,12 +225,12 @@ def _draws(answer: Draws) -> str:
 
 
 def _sweep(answer: Sweep) -> str:
-    rows = [[safe(word) for word in format_rung(rung)] for rung in answer[:MOST_ROWS]]
+    rows = [[safe(word) for word in format_rung(rung)] for rung in answer[:MOST_NOTEBOOK_ROWS]]
     return table(HEADINGS, rows, numbers=range(5))
 
 
 def _best(answer: BestStates) -> str:
-    states, names = answer.states[:MOST_COLUMNS], list(answer.states[0])[:MOST_ROWS]
+    states, names = answer.states[:MOST_COLUMNS], list(answer.states[0])[:MOST_NOTEBOOK_ROWS]
     rows = [["log weight", *(f"{state.log_weight:.6g}" for state in states)]]
     rows += [[safe(name), *(safe(state[name]) for state in states)] for name in names]
     left_out = len(answer.states[0]) - len(names)
@@ -249,7 +252,7 @@ def _program(program: Any) -> str:
     return paragraph(f"<b>Markov logic</b>: {atoms} asked about") + _model(program.model)
 
 
-SHOWN: Mapping[str, Callable[[Any], str]] = {
+RENDERERS: Mapping[str, Callable[[Any], str]] = {
     "Model": _model,
     "MarkovLogic": _program,
     "Marginals": _marginals,
@@ -267,7 +270,7 @@ SHOWN: Mapping[str, Callable[[Any], str]] = {
 
 # Groups of symmetries as HTML: order, generators, orbits.
 
-MOST_LINES = 12
+MOST_CODE_LINES = 12
 MAX_GENERATORS_SHOWN = 240  # letters of a generator or an orbit
 
 
@@ -276,7 +279,9 @@ def symmetries_of_graph(report: SymmetryReport) -> str:
     names = [str(place) for place in range(report.group.degree)]
     texts = [cycle_text(element, names) for element in report.group.generators()]
     orbits = [", ".join(names[p] for p in orbit) for orbit in report.orbits]
-    return head(report.order, len(texts), report.complete, report.how) + lists(texts, orbits)
+    return group_summary(report.order, len(texts), report.complete, report.how) + generator_lists(
+        texts, orbits
+    )
 
 
 def symmetries_of_model(overview: SymmetryOverview) -> str:
@@ -285,16 +290,18 @@ def symmetries_of_model(overview: SymmetryOverview) -> str:
     orbit_texts = [", ".join(overview.model.names[point] for point in orbit) for orbit in every]
     colour = {p: 1 + place for place, orbit in enumerate(every) for p in orbit}
     drawing = draw_graph(overview.model, colour)
-    words = head(overview.order, len(overview.cycle_texts), overview.complete, overview.how)
+    words = group_summary(
+        overview.order, len(overview.cycle_texts), overview.complete, overview.how
+    )
     return (
         words
         + drawing
-        + lists(overview.cycle_texts, orbit_texts)
+        + generator_lists(overview.cycle_texts, orbit_texts)
         + _approximations(overview.approximations)
     )
 
 
-def head(order: int | None, generators: int, complete: bool, how: str) -> str:
+def group_summary(order: int | None, generators: int, complete: bool, how: str) -> str:
     """The size of a group in a sentence."""
     size = format_order(order)
     rest = "" if complete else "; there may be more"
@@ -304,7 +311,7 @@ def head(order: int | None, generators: int, complete: bool, how: str) -> str:
     )
 
 
-def lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
+def generator_lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
     """The first generators and orbits."""
     return _list("generator", generators) + _list("orbit", orbits)
 
@@ -312,8 +319,10 @@ def lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
 def _list(title: str, lines: Sequence[str]) -> str:
     if not lines:
         return ""
-    items = "".join(f"<li>{safe(line, MAX_GENERATORS_SHOWN)}</li>" for line in lines[:MOST_LINES])
-    left_out = len(lines) - MOST_LINES
+    items = "".join(
+        f"<li>{safe(line, MAX_GENERATORS_SHOWN)}</li>" for line in lines[:MOST_CODE_LINES]
+    )
+    left_out = len(lines) - MOST_CODE_LINES
     more = f"<li>… and {left_out:,} more</li>" if left_out > 0 else ""
     return f"<p>{format_count(len(lines), title)}</p><ul>{items}{more}</ul>"
 

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.formatting import r_hat_in_words
 from orbitmc.estimate.marginals import About, Columns, Marginals
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
+from orbitmc.groups.cycles import cycle_text
 from orbitmc.inference._marginals import marginals
 from orbitmc.inference.plan import plan_elimination
 from orbitmc.inference.settings import ENDS, Settings
@@ -32,21 +33,24 @@ from orbitmc.report.html import (
     table,
     tone,
 )
-from orbitmc.report.notebook import by_concern, head, lists, marginal_table, model_summary
+from orbitmc.report.notebook import (
+    by_concern,
+    generator_lists,
+    group_summary,
+    marginal_table,
+    model_summary,
+)
 from orbitmc.report.sentences import describe_method, verdict, worst
 from orbitmc.report.svg import Line, draw_graph, histogram, line_chart, scatter
 from orbitmc.report.terminal import csv_pieces
+from orbitmc.symmetry._automorphisms import SymmetryReport, automorphisms
 from orbitmc.version import __version__
-
-if TYPE_CHECKING:
-    from orbitmc.symmetry._automorphisms import SymmetryReport
-
 
 # What a page finds out by itself: symmetries, and the exact answer where it is affordable.
 
-EXACT_SECONDS = 5.0  # that an exact answer may take beside a sampled one
+CHECK_SECONDS = 5.0  # that an exact answer may take beside a sampled one
 SYMMETRY_SECONDS = 2.0
-MOST_VARIABLES = 20_000  # in which symmetries are looked for
+MOST_VARIABLES_FOR_SYMMETRIES = 20_000  # in which symmetries are looked for
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,11 @@ def checks(answer: Marginals) -> Checks:
 def _symmetries(answer: Marginals) -> tuple[SymmetryReport | None, str]:
     assert answer.asked is not None
     graph = answer.asked.conditioned_model.graph
-    if graph.variables > MOST_VARIABLES:
-        return None, f"Not looked for: the model has more than {MOST_VARIABLES:,} variables."
-    from orbitmc.symmetry._automorphisms import automorphisms
-
+    if graph.variables > MOST_VARIABLES_FOR_SYMMETRIES:
+        return (
+            None,
+            f"Not looked for: the model has more than {MOST_VARIABLES_FOR_SYMMETRIES:,} variables.",
+        )
     try:
         return automorphisms(graph, seconds=SYMMETRY_SECONDS), ""
     except OrbitError as error:
@@ -83,7 +88,7 @@ def _exact(answer: Marginals) -> tuple[Marginals | None, str]:
     if answer.about.method == "exact":
         return None, "The answer is exact."
     try:
-        settings = Settings(seconds=EXACT_SECONDS)
+        settings = Settings(seconds=CHECK_SECONDS)
         elimination, reason = plan_elimination(provenance.conditioned_model.graph, settings)
         if elimination is None:
             return None, f"There is no exact answer to compare with: {reason}."
@@ -298,8 +303,6 @@ def symmetries(answer: Marginals, checked: Checks) -> str:
         return paragraph(safe(checked.no_symmetries, MAX_FAMILIES_SHOWN))
     assert answer.asked is not None
     model = answer.asked.conditioned_model
-    from orbitmc.groups.cycles import cycle_text
-
     texts = [cycle_text(element, model.names) for element in report.group.generators()]
     if not texts:
         return paragraph(
@@ -308,14 +311,14 @@ def symmetries(answer: Marginals, checked: Checks) -> str:
         )
     orbit_texts = [", ".join(model.names[p] for p in orbit) for orbit in report.orbits]
     colour = {int(p): 1 + place for place, orbit in enumerate(report.orbits) for p in orbit}
-    words = head(report.order, len(texts), report.complete, report.how)
-    return words + draw_graph(model, colour) + lists(texts, orbit_texts)
+    words = group_summary(report.order, len(texts), report.complete, report.how)
+    return words + draw_graph(model, colour) + generator_lists(texts, orbit_texts)
 
 
 # How to get an answer again, and a paragraph about it for a paper.
 
 LIBRARIES = ("numpy", "scipy", "numba")
-METHODS = {
+METHOD_NAMES = {
     "gibbs": "Gibbs sampling",
     "mcsat": "MC-SAT",
     "lifted": "lifted Markov chains along exact symmetries",
@@ -332,7 +335,7 @@ def reproduce(answer: Marginals) -> str:
     return (
         command
         + code(_python(answer))
-        + paragraph(_sameness(answer))
+        + paragraph(_reproducibility(answer))
         + paragraph(
             f"orbitmc {__version__}, Python {platform.python_version()}, {versions}, "
             f"{safe(platform.machine())}, {safe(platform.system())}.",
@@ -370,7 +373,7 @@ def _plain(evidence: Any) -> dict[str, Any]:
     return dict(evidence.items())
 
 
-def _sameness(answer: Marginals) -> str:
+def _reproducibility(answer: Marginals) -> str:
     about = answer.about
     if about.method == "exact":
         return "An exact answer is the same every time."
@@ -387,7 +390,7 @@ def _sameness(answer: Marginals) -> str:
     )
 
 
-def for_a_paper(answer: Marginals) -> str:
+def methods_paragraph(answer: Marginals) -> str:
     """A paragraph that says what was done, with the numbers that readers ask for."""
     about = answer.about
     variables = f"{len(answer):,} variables"
@@ -401,9 +404,9 @@ def for_a_paper(answer: Marginals) -> str:
     state = "" if answer.converged else " The run did not converge by these criteria."
     return (
         f"Marginals of {variables} were estimated with orbitmc {__version__} by "
-        f"{METHODS.get(about.method, about.method)}: {about.chains:,} chains of {about.samples:,} "
-        f"samples each after warm-up ({about.updates:,} single-variable updates in "
-        f"{about.seconds:.1f} s, seed {about.seed}). The largest R-hat was "
+        f"{METHOD_NAMES.get(about.method, about.method)}: {about.chains:,} chains of "
+        f"{about.samples:,} samples each after warm-up ({about.updates:,} single-variable updates "
+        f"in {about.seconds:.1f} s, seed {about.seed}). The largest R-hat was "
         f"{r_hat_in_words(r_hat)}, the smallest effective sample size {ess:,.0f}, and the "
         f"largest standard error {float(errors.max(initial=0.0)):.2g}.{state}"
     )
@@ -443,10 +446,10 @@ def _independent(values: int) -> range:
     return range(1, 2) if values == 2 else range(values)
 
 
-MOST_ROWS = 800  # of the table; more would make the page slow to open
+MOST_PAGE_ROWS = 800  # of the table; more would make the page slow to open
 MOST_EVIDENCE = 60
 MOST_POINTS = 1500  # of a chart
-LONG = 1200
+LONGEST_PARAGRAPH = 1200
 
 
 def write_page(answer: Marginals, path: Path, *, overwrite: bool = False) -> Path:
@@ -469,10 +472,10 @@ def rows_file(path: Path) -> Path:
 def require_rows_file(path: Path, rows: float) -> None:
     """Refuse a page whose rows would go over a file that no earlier page put there."""
     beside = rows_file(path)
-    if rows > MOST_ROWS and beside.exists() and not _names_rows(path, beside):
+    if rows > MOST_PAGE_ROWS and beside.exists() and not _names_rows(path, beside):
         raise InputError(
-            f"this file would be overwritten: a report of more than {MOST_ROWS} rows writes all of "
-            "them there; move it, or give the report another name",
+            f"this file would be overwritten: a report of more than {MOST_PAGE_ROWS} rows writes "
+            "all of them there; move it, or give the report another name",
             source=str(beside),
         )
 
@@ -501,7 +504,7 @@ def page(answer: Marginals, rows: str) -> tuple[str, int]:
         "Symmetries": symmetries(answer, checked),
         "Exact values": _beside_exact(answer, checked),
         "Reproduce": reproduce(answer),
-        "For a paper": code(for_a_paper(answer)),
+        "For a paper": code(methods_paragraph(answer)),
     }
     bodies = {title: body for title, body in sections.items() if body}
     return "".join(_pieces(answer, bodies)), left_out
@@ -513,7 +516,7 @@ def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>orbitmc: {len(answer):,} marginals</title><style>{PAGE}</style></head>"
         '<body class="om"><main>'
-        f"<h1>Marginals of {_things(answer)}</h1>{_verdict(answer)}<nav>"
+        f"<h1>Marginals of {_count_asked(answer)}</h1>{_verdict(answer)}<nav>"
     )
     for title in sections:
         yield f'<a href="#{_anchor(title)}">{title}</a>'
@@ -524,7 +527,7 @@ def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
     yield f"<script>{SCRIPT}</script></body></html>\n"
 
 
-def _things(answer: Marginals) -> str:
+def _count_asked(answer: Marginals) -> str:
     """How many variables, or atoms of a program, were asked about."""
     is_program = answer.asked is not None and answer.asked.in_atoms is not None
     return format_count(len(answer), "atom" if is_program else "variable")
@@ -542,10 +545,12 @@ def _verdict(answer: Marginals) -> str:
         words, _, after = verdict(answer).partition("; ")
         words, after = f"{words[0].upper()}{words[1:]}.", after or "nothing is left to do"
     kind = "good" if answer.converged else "doubt"
-    warnings = "".join(paragraph(f"Warning: {safe(w, LONG)}.") for w in answer.about.warnings)
+    warnings = "".join(
+        paragraph(f"Warning: {safe(w, LONGEST_PARAGRAPH)}.") for w in answer.about.warnings
+    )
     next_step = "" if answer.about.method == "exact" else "What next: "
-    following = paragraph(f"{next_step}{safe(after, LONG)}.")
-    says = paragraph(safe(words, LONG), "says")
+    following = paragraph(f"{next_step}{safe(after, LONGEST_PARAGRAPH)}.")
+    says = paragraph(safe(words, LONGEST_PARAGRAPH), "says")
     return f'<div class="verdict {kind}">{says}{following}{warnings}</div>'
 
 
@@ -566,7 +571,7 @@ def _question(answer: Marginals) -> str:
     about = "all variables" if whole else f"{len(answer):,} of {len(model.order):,} variables"
     if provenance.in_atoms is not None:
         observations.append("databases of the program")
-        about = _things(answer)
+        about = _count_asked(answer)
     return (
         f"<dl><dt>model</dt><dd>{model_summary(model)}</dd>"
         f"<dt>evidence</dt><dd>{', '.join(observations) or 'none'}</dd>"
@@ -576,7 +581,7 @@ def _question(answer: Marginals) -> str:
 
 def _marginals(answer: Marginals, rows: str) -> tuple[str, int]:
     """The table with its filters."""
-    table, left_out = marginal_table(answer, MOST_ROWS)
+    table, left_out = marginal_table(answer, MOST_PAGE_ROWS)
     kinds = "".join(
         f"<option>{VERDICTS[code]}</option>" for code in np.unique(answer.columns.verdict).tolist()
     )
@@ -592,7 +597,7 @@ def _marginals(answer: Marginals, rows: str) -> tuple[str, int]:
 def _beside_exact(answer: Marginals, checked: Checks) -> str:
     """Estimates against the exact values, where these are affordable."""
     if checked.exact is None:
-        return paragraph(safe(checked.no_exact, LONG))
+        return paragraph(safe(checked.no_exact, LONGEST_PARAGRAPH))
     known = compare(answer, checked.exact)
     estimated, exact = answer.columns.probability, checked.exact.columns.probability
     chosen = np.linspace(0, len(exact) - 1, min(len(exact), MOST_POINTS)).astype(np.int64)
@@ -600,7 +605,8 @@ def _beside_exact(answer: Marginals, checked: Checks) -> str:
     caption = (
         f"{known.covered:,} of {known.compared:,} intervals hold the exact value ({share:.0%}; "
         f"95 % should). Errors are {known.mean_error:.2g} on average and "
-        f"{known.largest_error:.2g} at most. {safe(describe_method(checked.exact), LONG)}."
+        f"{known.largest_error:.2g} at most. "
+        f"{safe(describe_method(checked.exact), LONGEST_PARAGRAPH)}."
     )
     titles = ("exact probability", "estimate")
     about = "estimated against exact probabilities"

@@ -19,7 +19,7 @@ BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, "#e69f00", "#56b4e9", "#000000", GREY)
 """Told apart by people who see no red or no green (Okabe and Ito 2008)."""
 
-TONES = {"good": BLUE, "fair": "#e69f00", "doubt": ORANGE, "known": GREY}
+TONE_COLOURS = {"good": BLUE, "fair": "#e69f00", "doubt": ORANGE, "known": GREY}
 
 
 def figure(across: int = 1, *, width: float = 6.0, height: float = 3.6) -> tuple[Any, list[Any]]:
@@ -89,7 +89,7 @@ def _bar(place: Any, row: int, marginal: Marginal, k: int) -> None:
     p, low, high = (
         float(column[k]) for column in (marginal.probability, marginal.low, marginal.high)
     )
-    place.barh(row, p, height=0.65, color=TONES[tone(marginal.verdict)], alpha=0.8)
+    place.barh(row, p, height=0.65, color=TONE_COLOURS[tone(marginal.verdict)], alpha=0.8)
     if high > low:
         arms = [[p - low], [high - p]]
         place.errorbar(p, row, xerr=np.maximum(arms, 0.0), color="black", capsize=2, linewidth=1)
@@ -130,10 +130,10 @@ def plot_estimates(estimates: Estimates, ax: Any) -> Any:
         place.plot(
             [estimate.low, estimate.high],
             [row, row],
-            color=TONES[tone(estimate.verdict)],
+            color=TONE_COLOURS[tone(estimate.verdict)],
             linewidth=2,
         )
-        place.plot(estimate.value, row, "o", color=TONES[tone(estimate.verdict)])
+        place.plot(estimate.value, row, "o", color=TONE_COLOURS[tone(estimate.verdict)])
     _rows(place, names, "value")
     return place
 
@@ -162,7 +162,7 @@ def plot_sweep(sweep: Sweep) -> Any:
 
 MOST_NAMES = 4
 MOST_LAGS = 100
-MOST_CHAINS = 8  # that are drawn beside their mean
+MOST_CHAINS_DRAWN = 8  # that are drawn beside their mean
 
 
 def plot_draws(draws_of: Draws, names: Sequence[str] | None) -> Any:
@@ -170,19 +170,19 @@ def plot_draws(draws_of: Draws, names: Sequence[str] | None) -> Any:
     chosen = _choose_columns(draws_of, names)
     picture, (left, right) = figure(2, width=8.6, height=3.3)
     for colour, place in zip(COLOURS * 9, chosen, strict=False):
-        value, indicator = _usual(draws_of, place)
+        value, indicator = _mode_indicator(draws_of, place)
         label = f"{draws_of.names[place]} = {value}"
         lags = autocorrelation(indicator)
         left.plot(lags, color=colour, label=label)
         draws = np.arange(1, indicator.shape[1] + 1)
         right.plot(
-            draws, _running(indicator[:MOST_CHAINS]).T, color=colour, alpha=0.3, linewidth=0.8
+            draws, _running(indicator[:MOST_CHAINS_DRAWN]).T, color=colour, alpha=0.3, linewidth=0.8
         )
         right.plot(draws, _running(indicator).mean(axis=0), color=colour, linewidth=2, label=label)
     left.axhline(0.0, color="0.6", linewidth=0.8)
     left.set(xlabel="draws apart", ylabel="autocorrelation")
     right.set(xlabel="draws of each chain", ylabel="mean so far")
-    chains = min(MOST_CHAINS, draws_of.values.shape[0])
+    chains = min(MOST_CHAINS_DRAWN, draws_of.values.shape[0])
     right.set_title(f"thick: all chains; thin: {chains} of them", fontsize=9)
     for axes in (left, right):
         axes.grid(alpha=0.25)
@@ -199,7 +199,7 @@ def _choose_columns(draws: Draws, names: Sequence[str] | None) -> list[int]:
     return [draws.names.index(name) for name in names]
 
 
-def _usual(draws: Draws, place: int) -> tuple[str, Floats]:
+def _mode_indicator(draws: Draws, place: int) -> tuple[str, Floats]:
     """The most frequent value of a variable, and where `[chain, draw]` it was drawn."""
     values = draws.values[:, :, place]
     usual = int(np.bincount(values.reshape(-1).astype(np.int64)).argmax())

@@ -22,7 +22,7 @@ from orbitmc.estimate.verdicts import (
     UNMIXED,
 )
 
-CERTAIN = frozenset({FORCED, OBSERVED, EXACT})
+CERTAIN_VERDICTS = frozenset({FORCED, OBSERVED, EXACT})
 ADVISED = ("gibbs", "lifted", "lmh", "mcsat", "exact")
 """Methods in the order in which one may be advised after another has failed."""
 
@@ -80,7 +80,7 @@ def verdict(answer: Marginals) -> str:
 def _state(answer: Marginals, counts: dict[str, int]) -> str:
     if counts.keys() & {FROZEN, SUSPECT}:
         return f"not converged: {_describe_frozen(answer, counts)}; " + (
-            _try(answer, "exact", "mcsat") or "no other method here can do better"
+            _advise(answer, "exact", "mcsat") or "no other method here can do better"
         )
     if counts.keys() & {UNMIXED, TIED}:
         return f"not converged: {_describe_unmixed(answer, counts)}; {_longer_or(answer, 'exact')}"
@@ -96,7 +96,7 @@ def _state(answer: Marginals, counts: dict[str, int]) -> str:
         )
     rare = _rare(counts.get(RARE, 0))
     if answer.about.independent and counts.keys() & {GOOD, FAIR}:
-        return _of_draws(answer, counts) + rare
+        return _describe_draws(answer, counts) + rare
     if counts.get(FAIR):
         return (
             f"converged (fair): {_variables(counts[FAIR])} not quite at R-hat {GOOD_R_HAT} and "
@@ -109,11 +109,11 @@ def _state(answer: Marginals, counts: dict[str, int]) -> str:
         )
     if rare:
         return "converged" + rare
-    assert counts.keys() <= CERTAIN, counts
+    assert counts.keys() <= CERTAIN_VERDICTS, counts
     return "certain: evidence and constraints leave one value for every variable"
 
 
-def _of_draws(answer: Marginals, counts: dict[str, int]) -> str:
+def _describe_draws(answer: Marginals, counts: dict[str, int]) -> str:
     """What is said of independent draws, which need not mix: there are enough of them."""
     states = f"{answer.about.samples * answer.about.chains:,} states are independent draws"
     if counts.get(FAIR):
@@ -148,11 +148,11 @@ def _causes(answer: Marginals, tied: str, state: str) -> str:
 
 
 def _longer_or(answer: Marginals, *methods: str) -> str:
-    other = _try(answer, *methods)
+    other = _advise(answer, *methods)
     return f"run longer, or {other}" if other else "run longer"
 
 
-def _try(answer: Marginals, *methods: str) -> str:
+def _advise(answer: Marginals, *methods: str) -> str:
     """Advise methods, but none that was tried or ruled out, and none whose advice leads back.
 
     So only methods that come later in `ADVISED`. Whether elimination is affordable is for `auto` to

@@ -19,8 +19,10 @@ from orbitmc.report.html import safe, table
 # Axes: where a number stands in a picture, and which numbers are written beside it.
 
 MOST_TICKS = 6
-STEPS = (1, 2, 5, 10)
-FEW = 50.0  # times the lowest number: an axis that reaches less far has ticks at 2 and 5, too
+TICK_STEPS = (1, 2, 5, 10)
+FEW_DECADES = (
+    50.0  # times the lowest number: an axis that reaches less far has ticks at 2 and 5, too
+)
 TINY = 1e-4
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -58,7 +60,7 @@ def log_scale(numbers: Sequence[float], start: float, end: float) -> Scale:
     ['1', '2', '5']
     """
     low, high = min(numbers), max(numbers)
-    fine = STEPS[:3] if high < FEW * low else STEPS[:1]
+    fine = TICK_STEPS[:3] if high < FEW_DECADES * low else TICK_STEPS[:1]
     allowed = [digit * 10.0**power for power in _powers(low, high) for digit in fine]
     below = [tick for tick in allowed if tick <= low * (1 + 1e-9)]
     above = [tick for tick in allowed if tick >= high * (1 - 1e-9)]
@@ -76,15 +78,15 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
         return [(low, f"{low:g}")]
     rough = (high - low) / (MOST_TICKS - 1)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * digit for digit in STEPS if power * digit >= rough * (1 - 1e-9))
+    step = next(power * digit for digit in TICK_STEPS if power * digit >= rough * (1 - 1e-9))
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [(place * step, f"{place * step:.6g}") for place in range(first, last + 1)]
 
 
 def _log_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    if high < FEW * low:
-        every = [digit * 10.0**power for power in _powers(low, high) for digit in STEPS[:3]]
+    if high < FEW_DECADES * low:
+        every = [digit * 10.0**power for power in _powers(low, high) for digit in TICK_STEPS[:3]]
         visible = [tick for tick in every if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
         return [(tick, f"{tick:g}" if tick > TINY else f"{tick:.0e}") for tick in visible]
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
@@ -237,7 +239,7 @@ def _keys(entries: Sequence[tuple[str, str, bool]]) -> str:
 # Tables of probabilities as coloured squares.
 
 MOST_SIDE = 24  # rows or columns of a heat map
-MOST_ROWS = 200
+MOST_JOINT_ROWS = 200
 LEGIBLE = 0.6  # of the darkest: beyond it, words are light
 
 
@@ -279,7 +281,7 @@ def _cell(joint: Joint, i: int, j: int, largest: float) -> str:
 
 
 def _plain(joint: Joint) -> str:
-    rows = sorted(joint.rows(), key=lambda row: -row[len(joint.names)])[:MOST_ROWS]
+    rows = sorted(joint.rows(), key=lambda row: -row[len(joint.names)])[:MOST_JOINT_ROWS]
     wide = len(joint.names)
     columns = 2 if joint.standard_error.any() else 1
     cells = [
@@ -292,7 +294,7 @@ def _plain(joint: Joint) -> str:
     return table(titles, cells, numbers=(wide, wide + 1)) + more
 
 
-MOST_VARIABLES = 40
+MOST_VARIABLES_DRAWN = 40
 LAYOUT_STEPS = 300
 DRAWING_WIDTH, LEAST, TALLEST, MARGIN = 640, 130, 400, 46
 SQUARE = 0.8  # how alike the directions of lines are in a lattice, 1 if all cross at right angles
@@ -304,7 +306,7 @@ PUSHES = 80
 def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
     """Dots and lines for up to forty free variables, or nothing; an orbit shares a colour."""
     count = model.graph.variables
-    if not 0 < count <= MOST_VARIABLES:
+    if not 0 < count <= MOST_VARIABLES_DRAWN:
         return ""
     edges = _edges(model)
     labels = [safe(name, LONG if count <= FEW_NAMES else SHORT) for name in model.names]

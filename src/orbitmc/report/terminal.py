@@ -17,8 +17,9 @@ from rich.text import Text
 from orbitmc._util.arrays import Floats
 from orbitmc.estimate.answers import JOINT_COLUMNS, Estimates, Joint
 from orbitmc.estimate.formatting import (
-    CERTAIN,
+    CERTAIN_HEADINGS,
     LEFT_ALIGNED,
+    VARIABLES_AT_A_TIME,
     count,
     escape_unprintable,
     headings,
@@ -32,18 +33,18 @@ from orbitmc.estimate.verdicts import BELIEVED, RARE, VERDICTS
 
 BOUNDS = (RARE, "at least")  # what is said of rare values
 LEAST_NEEDED = ("R-hat", "ESS", "95 % interval", "±")  # the least needed first
-GAP = 2  # letters between columns
+COLUMN_GAP = 2  # letters between columns
 MOST_COLOURED = 2000  # values: colours need the whole table at once
-LINES = 4096  # of a plain table that are written together
+LINES_AT_A_TIME = 4096  # of a plain table that are written together
 THREE_DIGITS = 9.95e-100  # below it, exponents have three
 
 
-def show_answer(answer: Marginals, console: Console) -> None:
+def show_answer(answer: Marginals, console: Console, *, most_coloured: int = MOST_COLOURED) -> None:
     """Print every value of every variable; coloured on a terminal, plain elsewhere.
 
     Long tables are printed line by line, without colours.
     """
-    if console.is_terminal and len(answer.columns.probability) <= MOST_COLOURED:
+    if console.is_terminal and len(answer.columns.probability) <= most_coloured:
         show(headings(answer), list(rows(answer)), console)
     else:
         for piece in plain_pieces(answer):
@@ -63,20 +64,25 @@ def show(titles: Sequence[str], lines: Sequence[Sequence[str]], console: Console
         console.file.write(plain_table(titles, lines) + "\n")
 
 
-def plain_pieces(answer: Marginals) -> Iterator[str]:
+def plain_pieces(
+    answer: Marginals,
+    rows_at_a_time: int = VARIABLES_AT_A_TIME,
+    lines_at_a_time: int = LINES_AT_A_TIME,
+) -> Iterator[str]:
     """A plain table, some thousand lines at a time: it is never held as a whole."""
     titles = headings(answer)
     sides = ["<" if title in LEFT_ALIGNED else ">" for title in titles]
     line = "  ".join(f"{{:{s}{width}}}" for s, width in zip(sides, _widths(answer), strict=True))
-    lines = (line.format(*row).rstrip() + "\n" for row in chain([titles], rows(answer)))
-    while piece := "".join(islice(lines, LINES)):
+    words = rows(answer, rows_at_a_time)
+    lines = (line.format(*row).rstrip() + "\n" for row in chain([titles], words))
+    while piece := "".join(islice(lines, lines_at_a_time)):
         yield piece
 
 
-def csv_pieces(answer: Marginals) -> Iterator[str]:
+def csv_pieces(answer: Marginals, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator[str]:
     """One line per value, numbers in full; an error that has no bound is left empty."""
     yield ",".join(["variable", "value", *MARGINAL_COLUMNS, "verdict"]) + "\n"
-    for piece in answer.columns.pieces():
+    for piece in answer.columns.pieces(rows_at_a_time):
         file = io.StringIO()
         csv.writer(file, lineterminator="\n").writerows(_csv_rows(piece))
         yield file.getvalue()
@@ -100,7 +106,7 @@ def _columns_to_drop(
     needed = {title: _width(title, cells) for title, *cells in zip(titles, *lines, strict=True)}
     left_out: list[str] = []
     for title in LEAST_NEEDED:
-        if sum(needed.values()) + GAP * len(needed) <= width:
+        if sum(needed.values()) + COLUMN_GAP * len(needed) <= width:
             break
         if needed.pop(title, None) is not None:
             left_out.insert(0, title)
@@ -136,7 +142,7 @@ def _widths(answer: Marginals) -> tuple[int, ...]:
         _longest(value for words_of in set(columns.values) for value in words_of),
     )
     p = _widest(columns.probability)
-    numbers = (p,) if titles == CERTAIN else (p, *_errors(columns))
+    numbers = (p,) if titles == CERTAIN_HEADINGS else (p, *_errors(columns))
     return tuple(map(max, map(len, titles), (*words, *numbers, 1)))
 
 
@@ -172,7 +178,7 @@ def _longest(words: Iterable[str]) -> int:
 # Answers to questions beside marginals, as JSON, CSV and tables.
 
 
-def head(about: About, *, converged: bool) -> dict[str, Any]:
+def json_header(about: About, *, converged: bool) -> dict[str, Any]:
     """How an answer was found, in terms that JSON has."""
     return {
         "method": about.method,
@@ -204,7 +210,7 @@ def joint_json(joint: Joint) -> str:
     """Numbers as nested lists, an axis for each name."""
     numbers = {column: getattr(joint, column).tolist() for column in (*JOINT_COLUMNS, "rare")}
     fields = {
-        **head(joint.about, converged=joint.converged),
+        **json_header(joint.about, converged=joint.converged),
         "names": list(joint.names),
         "values": [list(words) for words in joint.values],
         **numbers,
@@ -239,7 +245,9 @@ def _line(joint: Joint, row: tuple[Any, ...], sure: bool) -> list[str]:
 def estimates_json(estimates: Estimates) -> str:
     """An object by name."""
     numbers = {name: estimate.record() for name, estimate in estimates.items()}
-    return dump_json({**head(estimates.about, converged=estimates.converged), "estimates": numbers})
+    return dump_json(
+        {**json_header(estimates.about, converged=estimates.converged), "estimates": numbers}
+    )
 
 
 def estimates_csv(estimates: Estimates) -> str:

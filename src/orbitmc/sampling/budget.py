@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Floats, lengths
 from orbitmc.conditionals.classify import MOST_BITS, MOST_LIMITS, MOST_NEIGHBOURS
-from orbitmc.conditionals.layout import LONG
+from orbitmc.conditionals.layout import LONG_CLAUSE
 from orbitmc.estimate.statistics import lanes_to_look_at, row_summaries
 from orbitmc.estimate.tally import PARTS, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
@@ -187,7 +187,7 @@ def pack_bytes(graph: FactorGraph, shape: RunShape) -> int:
     """What one pack takes: its states, what is tallied, and what its kernel overwrites."""
     rows = int(rows_of(graph.cardinality).sum())
     states = 1 + int(graph.has_zeros())
-    long = int((lengths(graph.scope_start)[graph.first_clause :] >= LONG).sum())
+    long = int((lengths(graph.scope_start)[graph.first_clause :] >= LONG_CLAUSE).sum())
     counts = COUNT * shape.lanes * long
     tallied = 8 * PARTS * rows * COLUMNS
     return states * graph.variables * shape.lanes + tallied + counts + shape.extra

@@ -40,10 +40,10 @@ from orbitmc._util.files import (
     or_none,
     write_atomically,
 )
-from orbitmc._util.text import MEMORY, MOST, quote, require_memory, unreadable
+from orbitmc._util.text import MEMORY, MOST_COUNT, quote, require_memory, unreadable
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.estimate.control_variates import LARGEST, STATES, terms_for
+from orbitmc.estimate.control_variates import LARGEST_RADIUS, SENSITIVITY_STATES, terms_for
 from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally, all_sums
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.relevance import components
@@ -64,11 +64,11 @@ def _is_looks(found: object) -> bool:
 
 
 def _is_terms(found: object) -> bool:
-    return is_count(found) and found <= terms_for(LARGEST)  # type: ignore[operator]
+    return is_count(found) and found <= terms_for(LARGEST_RADIUS)  # type: ignore[operator]
 
 
 def _is_radius(found: object) -> bool:
-    return is_number(found) and 0.0 <= found <= LARGEST  # type: ignore[operator]
+    return is_number(found) and 0.0 <= found <= LARGEST_RADIUS  # type: ignore[operator]
 
 
 CHOICE: Mapping[str, Check] = {
@@ -238,7 +238,7 @@ def _entry(found: object) -> Entry:
 
 def _is_shape(found: object) -> bool:
     listed = isinstance(found, list) and len(found) <= MOST_DIMENSIONS and all(map(is_count, found))
-    return listed and math.prod(max(length, 1) for length in found) <= MOST  # type: ignore[attr-defined]
+    return listed and math.prod(max(length, 1) for length in found) <= MOST_COUNT  # type: ignore[attr-defined]
 
 
 MAGIC = b"orbitmc run, version 1\n"
@@ -375,7 +375,9 @@ class Checkpoint:
             return choice
         if self.header["tally"] != RaoBlackwellTally.__name__:
             raise self._error("only averages of conditional probabilities have control variates")
-        states = self._array(SECANT_STATES, (graph.variables, STATES), np.dtype(np.uint8))
+        states = self._array(
+            SECANT_STATES, (graph.variables, SENSITIVITY_STATES), np.dtype(np.uint8)
+        )
         self._require_values(graph, states)
         return replace(choice, states=states.copy())
 

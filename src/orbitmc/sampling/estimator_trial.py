@@ -21,7 +21,7 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.text import format_number
 from orbitmc.estimate.control_variates import (
     MAX_SHARE,
-    STATES,
+    SENSITIVITY_STATES,
     Controls,
     neumann_series,
     radii_for,
@@ -239,7 +239,7 @@ def choose_by_trial(run: Run, samples: int, *, cheap: bool) -> EstimatorChoice:
     slow = is_slow(trial)
     if slow and not cheap:
         return without_controls(SLOW)
-    states = np.ascontiguousarray(run.packs[0].values[:, :STATES])
+    states = np.ascontiguousarray(run.packs[0].values[:, :SENSITIVITY_STATES])
     with Stopwatch() as watch:
         matrix = sensitivities(run.graph, states)
         ways = {radius: _scaled_controls(matrix, radius) for radius in radii_for(matrix)}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import Link, Linked, call_indirect, link, unpack_frame
 from orbitmc._simd.random import COLUMNS, LANE_UNIT, Generator, generator
-from orbitmc._util.arrays import Bytes, Floats, arrays_in, readonly, short_repr, zeros
+from orbitmc._util.arrays import MOST_VALUES, Bytes, Floats, arrays_in, readonly, short_repr, zeros
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
@@ -29,7 +29,7 @@ from orbitmc.estimate.tally import (
     record,
     tally,
 )
-from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import possible_states
 from orbitmc.graph.log_weights import log_weights_of_parts
 from orbitmc.kernels.protocol import Kernel, Part, block_plans, link_kernel
@@ -83,7 +83,7 @@ def unmixed_variables(every: Sequence[EnergyTrace], recorded: int) -> NDArray[np
     full = recorded // capacity(recorded) if recorded else 0
     means = np.concatenate([_column_means(ends.log_weights[:full]) for ends in every], axis=2)
     found = persistence(means, np.ones(full), ROUNDING, means.shape[1])
-    return (found.kept | found.drifts)[every[0].group_of]
+    return (found.persists | found.drifts)[every[0].group_of]
 
 
 def _column_means(log_weights: Floats) -> Floats:

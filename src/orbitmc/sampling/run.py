@@ -14,7 +14,7 @@ from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.estimate.statistics import (
-    APART,
+    SAMPLES_APART,
     CoursePoint,
     Statistics,
     lanes_to_look_at,
@@ -176,7 +176,7 @@ class Run:
         )  # fmt: skip
         if self.independent:
             return known
-        return replace(known, kept=known.kept | np.repeat(self._unmixed(), rows))
+        return replace(known, persists=known.persists | np.repeat(self._unmixed(), rows))
 
     def _sharper(self) -> Floats | None:
         """Estimates of columns with control variates, if the run uses them."""
@@ -254,6 +254,8 @@ def end_pilot(run: Run) -> None:
 def _errors(run: Run) -> tuple[Floats, float]:
     """The errors that columns show in what was asked, and the largest of what is not seen."""
     if run.notes is not None:
-        return run.notes.spread(run.recorded, run.lanes), APART / (run.chains * run.recorded)
+        return run.notes.spread(run.recorded, run.lanes), SAMPLES_APART / (
+            run.chains * run.recorded
+        )
     found = run.statistics()
     return found.spread, float(found.standard_error.max(initial=0.0))

@@ -16,7 +16,7 @@ from orbitmc._util.interrupts import (
     stop_on_ctrl_c,
     was_interrupted,
 )
-from orbitmc._util.text import MOST
+from orbitmc._util.text import MOST_COUNT
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, OutOfRangeError
 from orbitmc.estimate.tally import RaoBlackwellTally
@@ -214,7 +214,7 @@ class Threads(ThreadPoolExecutor):
 
     def most_samples(self, run: Run) -> int:
         """A round may have any number of samples."""
-        return MOST
+        return MOST_COUNT
 
     def advance(self, run: Run, steps: int, samples: int) -> bool:
         """Advance every pack: none is ever left behind."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from orbitmc._util.text import MOST
+from orbitmc._util.text import MOST_COUNT
 from orbitmc.errors import InputError
 
 LANES = 64  # chains of a pack
@@ -42,9 +42,9 @@ class Schedule:
             raise InputError("a schedule has one of samples, seconds and standard_error")
         for name in ("samples", "seconds", "standard_error", "spacing"):
             number = getattr(self, name)
-            if number is not None and not 0 < number <= MOST:
+            if number is not None and not 0 < number <= MOST_COUNT:
                 raise InputError(f"{name} must be above 0 and at most 2^62, not {number}")
-        if self.warm_up is not None and not 0 <= self.warm_up <= MOST:
+        if self.warm_up is not None and not 0 <= self.warm_up <= MOST_COUNT:
             raise InputError(f"warm_up must be between 0 and 2^62, not {self.warm_up}")
 
     def spacing_for(self, variables: int) -> int:

@@ -12,6 +12,7 @@ from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tier
 from orbitmc._util.arrays import (
+    MOST_VALUES,
     Bytes,
     Index,
     Indices,
@@ -36,7 +37,7 @@ from orbitmc.groups.permutation_groups import (
     permutation_group,
     subgroup,
 )
-from orbitmc.groups.permutations import MOST_VALUES, Permutation
+from orbitmc.groups.permutations import Permutation
 from orbitmc.symmetry.encoding import ColoredGraph, first_literals, value_graph, variable_graph
 from orbitmc.symmetry.refinement import ball_cells, equitable_cells
 from orbitmc.symmetry.search import DEPTH, FAILED, LEFT_OPEN, LEVEL, Search, advance_by, begin
@@ -45,10 +46,10 @@ from orbitmc.symmetry.twins import neighboring_swaps, twin_classes
 
 # From permutations of points to groups of variables and values, and the last word on them.
 
-STATES = 16
+STATES_CHECKED = 16
 """States to try: even a wrong swap of two binary variables changes only every other one."""
 
-TOLERANCE = 1e-9
+ENERGY_TOLERANCE = 1e-9
 """Relative to the sum of absolute log-potentials, which bounds the rounding of their sum."""
 
 
@@ -112,7 +113,7 @@ def changes_energy(graph: FactorGraph, group: PermutationGroup) -> np.ndarray:
     """For each generator: whether it changes the log-weight of some random state."""
     rng = np.random.default_rng(0)
     most = np.minimum(graph.cardinality, 256)[:, None]
-    values = rng.integers(0, most, size=(graph.variables, STATES), dtype=np.uint8)
+    values = rng.integers(0, most, size=(graph.variables, STATES_CHECKED), dtype=np.uint8)
     if not group.maps_values:
         most_values = np.minimum(graph.cardinality.max(initial=1), 256)
         map_start = indices(np.zeros(len(group.point)))
@@ -148,7 +149,7 @@ def _differ(
         scale += abs(old)
     if before == -np.inf or after == -np.inf:
         return before != after
-    return abs(after - before) > TOLERANCE * scale
+    return abs(after - before) > ENERGY_TOLERANCE * scale
 
 
 @tier(of_first)
@@ -182,15 +183,11 @@ def _check(
                 proposed[group.image[k], lane] = values[group.image[k], lane]
 
 
-SLICE = 1_000_000
-"""Arcs to look at between two looks at the clock: about a tenth of a second."""
-
-PATIENCE = 100
+SLICE = 1_000_000  # arcs to look at between two looks at the clock: about a tenth of a second
+ARCS_BEFORE_CLOSER_LOOK = 100
 """How many times one attempt may look at the whole graph before it is left undecided."""
 
-MANY_REFUTED = 64
-"""So many failed attempts say that refinement alone sees too little."""
-
+MANY_REFUTED = 64  # so many failed attempts say that refinement alone sees too little
 REACHES = (400, 1600, 6400)
 """How many arcs around each vertex to look at then, and again if that was not enough."""
 
@@ -325,7 +322,7 @@ def _with_twins_in_order(graph: ColoredGraph, cells: Numbers, classes: Numbers) 
 def _search_until(graph: ColoredGraph, cells: Numbers, *, until: float) -> Search:
     """Search until all is tried or time is over; look more closely if most attempts fail."""
     room = 20 * graph.vertices + 1_000_000
-    patience = PATIENCE * (graph.arcs + graph.vertices)
+    patience = ARCS_BEFORE_CLOSER_LOOK * (graph.arcs + graph.vertices)
     search = begin(graph, cells, room=room)
     reaches = iter(REACHES)
     while not advance_by(graph, search, patience, SLICE) and working_time() < until:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.compile_log import timed
-from orbitmc._util.arrays import GAP, Floats, row_classes, snap
+from orbitmc._util.arrays import CLASS_GAP, Floats, row_classes, snap
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -18,7 +18,7 @@ from orbitmc.symmetry.boolean_rank import factorise_links
 from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clusters_of_vectors
 from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
 
-MOST_SPLIT = 4
+MOST_SPLIT_APPROXIMATE = 4
 """Tables over more variables are not split: they would become too many terms."""
 
 
@@ -36,16 +36,16 @@ class Energy:
 
 def energy_of(graph: FactorGraph) -> Energy:
     """Split a graph into terms; those that come to nothing are left out."""
-    terms = map(_each, terms_of(graph, most_split=MOST_SPLIT))
+    terms = map(_with_own_tables, terms_of(graph, most_split=MOST_SPLIT_APPROXIMATE))
     soft, hard = _long_clauses(graph)
     return Energy(tuple(term for term in terms if len(term.scopes)), tuple(soft), hard)
 
 
-def _each(terms: Terms) -> Terms:
+def _with_own_tables(terms: Terms) -> Terms:
     """Give every term that is something a table, turned so that equal ones agree."""
     tables = snap(terms.tables)
     sizes = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
-    noise = GAP * (1 + np.abs(tables[np.isfinite(tables)]).max(initial=0.0))
+    noise = CLASS_GAP * (1 + np.abs(tables[np.isfinite(tables)]).max(initial=0.0))
     active = (sizes > noise)[terms.table_of]
     chosen = replace(terms, scopes=terms.scopes[active])
     return _orient(chosen.with_tables(tables[terms.table_of[active]]))
@@ -54,7 +54,7 @@ def _each(terms: Terms) -> Terms:
 def _orient(terms: Terms) -> Terms:
     """Turn each table, and its scope, so that tables equal but for the order of axes agree."""
     arity = len(terms.shape)
-    if arity > MOST_SPLIT or not len(terms.scopes):
+    if arity > MOST_SPLIT_APPROXIMATE or not len(terms.scopes):
         return terms
     turns = [
         turn
@@ -210,16 +210,19 @@ def _average(terms: Terms) -> Terms:
 
 # Replace who interacts with whom by a few rectangles, so that many variables become twins.
 
-MOST_MEMBERS = 10_000
+MOST_COMPLETE_MEMBERS = 10_000
 """Beyond this many variables, matrices with an entry for each pair are too large."""
 
 
-def low_rank(model: Model, rank: int = 5, *, clusters: int = 1) -> Model:
+def low_rank(
+    model: Model, rank: int = 5, *, clusters: int = 1, most_variables: int = MOST_COMPLETE_MEMBERS
+) -> Model:
     """Replace the links of each kind of coupling by at most `rank` rectangles of links.
 
     Couplings between variables with equally many values are first put into so many `clusters`,
     each one kind with one table. Variables in the same rectangles become interchangeable as far
-    as couplings go; fields and larger interactions stay, so cluster or drop those too.
+    as couplings go; fields and larger interactions stay, so cluster or drop those too. Links of
+    more than `most_variables` are refused: their matrix would be too large.
 
     >>> import orbitmc as om
     >>> ring = om.ising([0.0] * 5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)], 0.3)
@@ -233,7 +236,8 @@ def low_rank(model: Model, rank: int = 5, *, clusters: int = 1) -> Model:
     terms: list[Terms] = []
     for term in energy.terms:
         if term.is_coupling and term.shape[0] == term.shape[1]:
-            terms.extend(_of_rank(kind, rank) for kind in _kinds(cluster_tables(term, clusters)))
+            kinds = _kinds(cluster_tables(term, clusters))
+            terms.extend(_of_rank(kind, rank, most_variables) for kind in kinds)
         else:
             terms.append(term)
     return rebuild_model(model, replace(energy, terms=tuple(terms)))
@@ -249,12 +253,12 @@ def _kinds(couplings: Terms) -> Iterator[Terms]:
         yield replace(kind, scopes=couplings.scopes[chosen])
 
 
-def _of_rank(kind: Terms, rank: int) -> Terms:
+def _of_rank(kind: Terms, rank: int, most_variables: int) -> Terms:
     members, places = np.unique(kind.scopes, return_inverse=True)
-    if len(members) > MOST_MEMBERS:
+    if len(members) > most_variables:
         raise LimitError(
             f"low-rank links of {len(members)} variables need matrices of {len(members) ** 2} "
-            f"entries; the limit is {MOST_MEMBERS} variables (rank 0 leaves links as they are)"
+            f"entries; the limit is {most_variables} variables (rank 0 leaves links as they are)"
         )
     table = kind.tables[0]
     both_ways = np.allclose(table, table.T, rtol=1e-9, atol=1e-12)

@@ -98,18 +98,15 @@ def memory_for(links: Links, candidates: Candidates, values: int) -> Memory:
 
 Ordered = TypeVar("Ordered", bound=tuple[float, ...])
 
-NO_VARIABLE = -1
-FAR = 2**62
+NO_MEMBER = -1
+FARTHEST = 2**62
 
-TIES = 32
-"""How many equally cheap variables that share nothing with the block are compared."""
-
-WIDE = 64
+TIES = 32  # how many equally cheap variables that share nothing with the block are compared
+WIDEST_FACTOR = 64
 """Factors that read more variables than this are counted, but do not make variables cheaper:
 they are shared by so many that it would hardly change who comes next."""
 
-WIDE_BOND = 1024
-"""The same for bonds, of which a block loses all that some member does not have."""
+WIDE_BOND = 1024  # the same for bonds, of which a block loses all that some member does not have
 
 
 @shared
@@ -118,19 +115,19 @@ def cheapest(candidates: Candidates, memory: Memory, last: int, room: float) -> 
 
     Nobody farther from the members than `room` (a squared distance) is considered.
     """
-    best = (FAR, np.inf, NO_VARIABLE)
+    best = (FARTHEST, np.inf, NO_MEMBER)
     for place in range(memory.counter[TOUCHED]):
         variable = memory.touched[place]
         cost = memory.cost[variable] - _count_traded(memory, variable)
         if cost <= best[0] and _free(candidates, memory, variable):
             distance = distance_of(candidates, memory, variable)
             if distance <= room:
-                best = _lesser(best, (cost, distance, variable))
-    stranger = _stranger(candidates, memory, last)
-    if stranger != NO_VARIABLE:
+                best = _smaller(best, (cost, distance, variable))
+    stranger = _nearest_unrelated(candidates, memory, last)
+    if stranger != NO_MEMBER:
         distance = distance_of(candidates, memory, stranger)
         if distance <= room:
-            best = _lesser(best, (candidates.degree[stranger], distance, stranger))
+            best = _smaller(best, (candidates.degree[stranger], distance, stranger))
     return best[2]
 
 
@@ -149,7 +146,7 @@ def _count_traded(memory: Memory, variable: int) -> int:
 
 
 @shared
-def _lesser(first: Ordered, second: Ordered) -> Ordered:
+def _smaller(first: Ordered, second: Ordered) -> Ordered:
     return second if second < first else first
 
 
@@ -161,22 +158,22 @@ def _free(candidates: Candidates, memory: Memory, variable: int) -> bool:
 
 
 @shared
-def _stranger(candidates: Candidates, memory: Memory, last: int) -> int:
+def _nearest_unrelated(candidates: Candidates, memory: Memory, last: int) -> int:
     """The nearest of the cheapest variables that share no factor with the block."""
     place = memory.counter[FRONT]
     while place < last and not _is_untouched(memory, candidates.variable[place]):
         place = memory.after[place]
     memory.counter[FRONT] = place
     if place >= last:
-        return NO_VARIABLE
+        return NO_MEMBER
     degree = candidates.degree[candidates.variable[place]]
-    nearest = (np.inf, NO_VARIABLE)
+    nearest = (np.inf, NO_MEMBER)
     for _ in range(TIES):
         variable = candidates.variable[place]
         if candidates.degree[variable] != degree:
             break
         if _is_untouched(memory, variable):
-            nearest = _lesser(nearest, (distance_of(candidates, memory, variable), variable))
+            nearest = _smaller(nearest, (distance_of(candidates, memory, variable), variable))
         place = memory.after[place]
         if place >= last:
             break
@@ -201,30 +198,32 @@ def distance_of(candidates: Candidates, memory: Memory, variable: int) -> float:
 
 
 @shared
-def meet(links: Links, candidates: Candidates, memory: Memory, factor: int, member: int) -> None:
+def count_factor(
+    links: Links, candidates: Candidates, memory: Memory, factor: int, member: int
+) -> None:
     """Count a factor; those who read it too become cheaper."""
     memory.met_in[factor] = memory.counter[ROUND]
     memory.counter[MET] += 1
     first, last = links.factor_start[factor], links.factor_start[factor + 1]
-    if last - first <= WIDE:
+    if last - first <= WIDEST_FACTOR:
         for link in range(first, last):
             _touch(candidates, memory, links.variable[link], member, -1)
 
 
 @shared
-def rate(
+def change_cost(
     links: Links, candidates: Candidates, memory: Memory, factor: int, member: int, change: int
 ) -> None:
     """Change the cost of those who could join without moving an invariant factor."""
     first, last = links.factor_start[factor], links.factor_start[factor + 1]
-    if last - first <= WIDE:
+    if last - first <= WIDEST_FACTOR:
         for link in range(first, last):
             if links.alike[link] == memory.class_in[factor]:
                 _touch(candidates, memory, links.variable[link], member, change)
 
 
 @shared
-def credit(
+def change_bond(
     links: Links, candidates: Candidates, memory: Memory, bond: int, member: int, change: int
 ) -> None:
     """Remember who else has a bond, or that it no longer counts."""
@@ -336,7 +335,7 @@ def search(
             for place in range(size):
                 member[filled + place] = memory.block[place]
             for place in range(max(1, size)):
-                first = _leave(candidates, memory, memory.block[place], first)
+                first = _unlink(candidates, memory, memory.block[place], first)
             if size > 0:
                 filled += size
                 ends[blocks] = filled
@@ -345,7 +344,7 @@ def search(
 
 
 @shared
-def _leave(candidates: Candidates, memory: Memory, variable: int, first: int) -> int:
+def _unlink(candidates: Candidates, memory: Memory, variable: int, first: int) -> int:
     """Take a variable out of the chain; gives where the chain of its class now begins."""
     place = candidates.place_of[variable]
     left, right = memory.before[place], memory.after[place]
@@ -373,12 +372,12 @@ def _grow(
     That is the longest whose ratio of members to moved factors is nearly that of the best.
     """
     count = memory.counter
-    _begin(links, candidates, memory, first)
+    _start_block(links, candidates, memory, first)
     best, best_size, best_moved, uneven = 0, 0, 0, 0.0
     while True:
         room = (budget - uneven) * (count[SIZE] + 1) / (2 * count[SIZE])
         chosen = cheapest(candidates, memory, last, room)
-        if chosen == NO_VARIABLE:
+        if chosen == NO_MEMBER:
             break
         uneven += distance_of(candidates, memory, chosen) * 2 * count[SIZE] / (count[SIZE] + 1)
         _join(links, candidates, memory, chosen)
@@ -403,7 +402,7 @@ def _count_moved(memory: Memory) -> int:
 
 
 @shared
-def _begin(links: Links, candidates: Candidates, memory: Memory, first: int) -> None:
+def _start_block(links: Links, candidates: Candidates, memory: Memory, first: int) -> None:
     """Start a round: a single variable moves nothing, so all its factors are invariant."""
     count = memory.counter
     seed = candidates.variable[first]
@@ -413,18 +412,18 @@ def _begin(links: Links, candidates: Candidates, memory: Memory, first: int) -> 
     count[FRONT] = first
     count[INVARIANT], count[COMMON], count[CLIQUES] = 0, 0, 0
     memory.total[:] = 0.0
-    _enlist(candidates, memory, seed)
+    _append_member(candidates, memory, seed)
     for link in range(links.variable_start[seed], links.variable_start[seed + 1]):
         factor = links.factor[link]
         memory.class_in[factor] = links.own[link]
         memory.invariant[count[INVARIANT]] = factor
         count[INVARIANT] += 1
-        meet(links, candidates, memory, factor, seed)
-        rate(links, candidates, memory, factor, seed, -1)
+        count_factor(links, candidates, memory, factor, seed)
+        change_cost(links, candidates, memory, factor, seed, -1)
         memory.common_in[links.bond[link]] = count[STEP]
         memory.common[count[COMMON]] = links.bond[link]
         count[COMMON] += 1
-        credit(links, candidates, memory, links.bond[link], seed, 1)
+        change_bond(links, candidates, memory, links.bond[link], seed, 1)
 
 
 @shared
@@ -437,33 +436,33 @@ def _join(links: Links, candidates: Candidates, memory: Memory, variable: int) -
     count = memory.counter
     before = count[STEP]
     count[STEP] += 1
-    _enlist(candidates, memory, variable)
+    _append_member(candidates, memory, variable)
     for link in range(links.variable_start[variable], links.variable_start[variable + 1]):
         factor = links.factor[link]
         if memory.met_in[factor] != count[ROUND]:
-            meet(links, candidates, memory, factor, variable)
-            memory.class_in[factor] = NO_VARIABLE
+            count_factor(links, candidates, memory, factor, variable)
+            memory.class_in[factor] = NO_MEMBER
         elif memory.class_in[factor] == links.own[link]:
             memory.kept_in[factor] = count[STEP]
         if memory.common_in[links.bond[link]] == before:
             memory.common_in[links.bond[link]] = count[STEP]
-    _drop(links, candidates, memory, variable)
+    _drop_unshared(links, candidates, memory, variable)
     count_cliques(links, candidates, memory, variable)
 
 
 @shared
-def _drop(links: Links, candidates: Candidates, memory: Memory, variable: int) -> None:
+def _drop_unshared(links: Links, candidates: Candidates, memory: Memory, variable: int) -> None:
     """Forget what the newest member does not share: factors that were invariant, common bonds."""
     count = memory.counter
     had = count[COMMON]
     count[COMMON] = _bring_forward(memory.common, had, memory.common_in, count[STEP])
     for place in range(count[COMMON], had):
-        credit(links, candidates, memory, memory.common[place], variable, -1)
+        change_bond(links, candidates, memory, memory.common[place], variable, -1)
     had = count[INVARIANT]
     count[INVARIANT] = _bring_forward(memory.invariant, had, memory.kept_in, count[STEP])
     for place in range(count[INVARIANT], had):
-        rate(links, candidates, memory, memory.invariant[place], variable, 1)
-        memory.class_in[memory.invariant[place]] = NO_VARIABLE
+        change_cost(links, candidates, memory, memory.invariant[place], variable, 1)
+        memory.class_in[memory.invariant[place]] = NO_MEMBER
 
 
 @shared
@@ -480,7 +479,7 @@ def _bring_forward(items: Numbers, count: int, stamp: Numbers, step: int) -> int
 
 
 @shared
-def _enlist(candidates: Candidates, memory: Memory, variable: int) -> None:
+def _append_member(candidates: Candidates, memory: Memory, variable: int) -> None:
     memory.block[memory.counter[SIZE]] = variable
     memory.counter[SIZE] += 1
     memory.joined_in[variable] = memory.counter[ROUND]

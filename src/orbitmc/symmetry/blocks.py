@@ -19,11 +19,8 @@ from orbitmc.groups._exchange_blocks import ExchangeBlocks, blocks_from_arrays
 from orbitmc.symmetry.block_search import Candidates, memory_for, search
 from orbitmc.symmetry.exchangeability import NO_JOINT, Links, links, table_bounds
 
-SLACK = 0.2
-"""How much of the best ratio of members to moved factors is worth a larger block."""
-
-IMPOSSIBLE = -30.0
-"""What stands for minus infinity where log-potentials are averaged."""
+RATIO_SLACK = 0.2  # how much of the best ratio of members to moved factors is worth a larger block
+LEAST_LOG_POTENTIAL = -30.0  # what stands for minus infinity where log-potentials are averaged
 
 
 def blocks(
@@ -32,7 +29,7 @@ def blocks(
     *,
     max_moved: int = 200,
     budget: float | None = None,
-    slack: float = SLACK,
+    slack: float = RATIO_SLACK,
     connections: Links | None = None,
 ) -> ExchangeBlocks:
     """Cut orbits into disjoint blocks with many members for each factor they move.
@@ -199,7 +196,7 @@ def _add_table(graph: FactorGraph, factor: int, start: Indices, total: Floats) -
         share = size / (last - entries)
         for entry in range(last - entries):
             value = (entry // stride) % size
-            earned = max(graph.table[entries + entry], IMPOSSIBLE)
+            earned = max(graph.table[entries + entry], LEAST_LOG_POTENTIAL)
             total[np.int64(start[variable]) + value] += share * earned
 
 
@@ -207,7 +204,9 @@ def _add_table(graph: FactorGraph, factor: int, start: Indices, total: Floats) -
 def _add_clause(graph: FactorGraph, clause: int, start: Indices, total: Floats) -> None:
     """A variable decides a clause when no other one satisfies it: the more others, the rarer."""
     entries, _ = table_bounds(graph, clause)
-    gain = max(graph.table[entries + 1], IMPOSSIBLE) - max(graph.table[entries], IMPOSSIBLE)
+    gain = max(graph.table[entries + 1], LEAST_LOG_POTENTIAL) - max(
+        graph.table[entries], LEAST_LOG_POTENTIAL
+    )
     first, last = graph.scope_start[clause], graph.scope_start[clause + 1]
     log_open, always = 0.0, 0
     for edge in range(first, last):
@@ -230,7 +229,7 @@ def _add_clause(graph: FactorGraph, clause: int, start: Indices, total: Floats) 
 
 MEMBERS = 30  # of a block: on WebKB about seven shuffles in ten are accepted
 LEAST = 1e-6  # probability: less makes no difference to what is exchanged
-DIGITS = 6  # of log-odds: the last bits of a sum may differ between machines
+LOG_ODDS_DIGITS = 6  # of log-odds: the last bits of a sum may differ between machines
 
 
 def similar_marginal_blocks(
@@ -262,7 +261,7 @@ def similar_marginal_blocks(
 def _log_odds(chances: Floats) -> Floats:
     """Log-probabilities of all values but the first, each beside the mean of all values."""
     logs = np.log(np.maximum(chances, LEAST))
-    return np.asarray(np.round(logs - logs.mean(axis=1, keepdims=True), DIGITS)[:, 1:])
+    return np.asarray(np.round(logs - logs.mean(axis=1, keepdims=True), LOG_ODDS_DIGITS)[:, 1:])
 
 
 def _parts(traits: Floats, members: int) -> Iterator[Numbers]:

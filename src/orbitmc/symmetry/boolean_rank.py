@@ -91,16 +91,16 @@ def best_candidate(
             break
         total = 0
         for row in range(len(free)):
-            total += max(0, _use(free[row], zeros[row], candidates[number]))
+            total += max(0, _coverage_gain(free[row], zeros[row], candidates[number]))
         if total > best_gain:
             best, best_gain = number, total
     for row in range(len(free)):
-        usage[row] = best >= 0 and _use(free[row], zeros[row], candidates[best]) > 0
+        usage[row] = best >= 0 and _coverage_gain(free[row], zeros[row], candidates[best]) > 0
     return best
 
 
 @shared
-def _use(free: Bits, zeros: Bits, columns: Bits) -> int:
+def _coverage_gain(free: Bits, zeros: Bits, columns: Bits) -> int:
     gain = 0
     for word in range(len(free)):
         gain += bit_count(free[word] & columns[word]) - bit_count(zeros[word] & columns[word])
@@ -160,7 +160,7 @@ def _errors(ones: Bits, zeros: Bits, sets: Bits, pattern: int, cover: Bits) -> i
         if (pattern >> number) & 1:
             for word in range(len(cover)):
                 cover[word] |= sets[number, word]
-    return _wrong(ones, zeros, cover)
+    return _cover_errors(ones, zeros, cover)
 
 
 @shared
@@ -170,11 +170,11 @@ def _errors_of(ones: Bits, zeros: Bits, sets: Bits, usage: Matrix, cover: Bits) 
         if usage[number]:
             for word in range(len(cover)):
                 cover[word] |= sets[number, word]
-    return _wrong(ones, zeros, cover)
+    return _cover_errors(ones, zeros, cover)
 
 
 @shared
-def _wrong(ones: Bits, zeros: Bits, cover: Bits) -> int:
+def _cover_errors(ones: Bits, zeros: Bits, cover: Bits) -> int:
     errors = 0
     for word in range(len(cover)):
         errors += bit_count(ones[word] & ~cover[word]) + bit_count(zeros[word] & cover[word])
@@ -201,8 +201,7 @@ def improve_members(ones: Bits, zeros: Bits, sets: Bits, partner: Numbers, usage
 THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """How often one column must accompany another to be associated with it."""
 
-MOST_CANDIDATES = 256
-"""How many sets of associated columns are tried: those shared by most columns."""
+MOST_CANDIDATES = 256  # how many sets of associated columns are tried: those shared by most columns
 
 
 @dataclass(frozen=True)
@@ -260,7 +259,7 @@ def factorise(matrix: Matrix, rank: int) -> Rectangles:
 
     More rectangles never make more errors.
     """
-    return _best(_question(matrix, rank, "plain"), rank)
+    return _best(_factorisation_task(matrix, rank, "plain"), rank)
 
 
 def factorise_links(links: Matrix, rank: int) -> Rectangles:
@@ -269,10 +268,10 @@ def factorise_links(links: Matrix, rank: int) -> Rectangles:
     If links go both ways, so do the rectangles.
     """
     kind = "symmetric" if np.array_equal(links, links.T) else "links"
-    return _best(_question(links, rank, kind), rank)
+    return _best(_factorisation_task(links, rank, kind), rank)
 
 
-def _question(matrix: Matrix, rank: int, kind: str) -> FactorisationTask:
+def _factorisation_task(matrix: Matrix, rank: int, kind: str) -> FactorisationTask:
     if rank < 0:
         raise InputError(f"a Boolean rank is 0 or more, got {rank}")
     if matrix.ndim != 2 or matrix.dtype != np.bool_:
@@ -298,7 +297,7 @@ def _best(question: FactorisationTask, rank: int) -> Rectangles:
     shares = _association(unpack_bits(question.ones, question.shape[1]))
     tried = [_candidates(shares, threshold) for threshold in THRESHOLDS]
     different = {candidates.tobytes(): candidates for candidates in tried}
-    finders = [_concept, *(_using(candidates) for candidates in different.values())]
+    finders = [_concept, *(_candidate_finder(candidates) for candidates in different.values())]
     results = [_greedy(question, rank, finder) for finder in finders]
     return min(results, key=lambda rectangles: question.errors(rectangles.cover_bits()))
 
@@ -370,7 +369,7 @@ def _candidates(shares: Shares, threshold: float) -> Bits:
     return np.frombuffer(b"".join(usual), dtype=np.uint64).reshape(-1, sets.shape[1])
 
 
-def _using(candidates: Bits) -> Finder:
+def _candidate_finder(candidates: Bits) -> Finder:
     """Take one of the given sets of columns, for the rows where it pays."""
 
     def find(question: FactorisationTask, covered: Bits) -> tuple[Matrix, Matrix]:

@@ -8,8 +8,7 @@ from orbitmc._numba.tiers import of_all, tier
 from orbitmc._util.arrays import Floats, Numbers, row_classes
 
 RESTARTS = 10
-MOST_ROUNDS = 100
-"""Rounds of moving vectors to the nearest mean; far fewer are usual."""
+MOST_CLUSTERING_ROUNDS = 100  # rounds of moving vectors to the nearest mean; far fewer are usual
 
 
 def clusters_of_numbers(numbers: Floats, clusters: int) -> Numbers:
@@ -123,7 +122,7 @@ def _lloyd(
     """Start from spread-out vectors, then move means and memberships until nothing changes."""
     means = _kmeans_plus_plus(vectors, counts, clusters, rng)
     labels = np.full(len(vectors), -1)
-    for _ in timed(range(MOST_ROUNDS)):
+    for _ in timed(range(MOST_CLUSTERING_ROUNDS)):
         distances = _squared_distances(vectors, means)
         nearest = distances.argmin(axis=1)
         if (nearest == labels).all():

@@ -20,22 +20,16 @@ from orbitmc._util.arrays import (
 )
 from orbitmc.graph.factor_graph import FactorGraph, incidence
 
-IGNORED = -1
-"""The class of a variable on which its factor does not depend."""
-
-NO_THIRD = -1
-"""Instead of the third variable of a bond that has none."""
-
-NO_JOINT = -1
-"""The joint of a factor that does not join two variables alike."""
-
-CLOSE = 1e-9
+IGNORED_CLASS = -1  # the class of a variable on which its factor does not depend
+NO_THIRD = -1  # instead of the third variable of a bond that has none
+NO_JOINT = -1  # the joint of a factor that does not join two variables alike
+EQUAL_TOLERANCE = 1e-9
 """Log-potentials that differ by less, relative to one plus their size, are equal."""
 
 MOST_COLUMNS = 2**10
 """Of tables that are sorted; to sort rows takes far too long where there are many."""
 
-DIGITS = 10
+TABLE_DIGITS = 10
 """Tables that agree in so many digits after the point are of one kind."""
 
 
@@ -77,7 +71,7 @@ def links(graph: FactorGraph) -> Links:
     """
     classes = np.zeros(len(graph.scope), dtype=np.int64)
     _classify(graph, classes, np.full(len(graph.table_start), -1))
-    relevant = classes != IGNORED
+    relevant = classes != IGNORED_CLASS
     factor_of = graph.factor_of_edge[relevant]
     factor_start = starts(np.bincount(factor_of, minlength=graph.factors))
     variable, alike = readonly(graph.scope[relevant]), readonly(classes[relevant])
@@ -112,7 +106,7 @@ def _bonds(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Numb
     factor = np.repeat(np.arange(len(arity)), arity)
     pair = np.flatnonzero(arity[factor] == 2)
     other = pair + np.where(pair == factor_start[factor[pair]], 1, -1)
-    third, its = np.full(len(variable), NO_THIRD), np.full(len(variable), IGNORED)
+    third, its = np.full(len(variable), NO_THIRD), np.full(len(variable), IGNORED_CLASS)
     third[pair], its[pair] = variable[other], alike[other]
     large = np.flatnonzero(arity[factor] > 2)
     third[large] = NO_THIRD - 1 - large
@@ -143,7 +137,7 @@ def table_kinds(graph: FactorGraph) -> Numbers:
     for size in np.unique(sizes).tolist():
         tables = np.flatnonzero(sizes == size)
         entries = graph.table[graph.table_start[tables].astype(np.int64)[:, None] + np.arange(size)]
-        which = _equal_rows(entries.round(DIGITS))
+        which = _equal_rows(entries.round(TABLE_DIGITS))
         numbers[tables] = known + which
         known += int(which.max()) + 1
     return numbers
@@ -174,7 +168,9 @@ def _classify(graph: FactorGraph, classes: Numbers, last_with_table: Numbers) ->
         last_with_table[table] = factor
     for clause in range(graph.first_clause, len(graph.table_of)):
         for edge in range(graph.scope_start[clause], graph.scope_start[clause + 1]):
-            classes[edge] = graph.satisfying[edge] if matters(graph, clause, edge) else IGNORED
+            classes[edge] = (
+                graph.satisfying[edge] if depends_on(graph, clause, edge) else IGNORED_CLASS
+            )
 
 
 @shared
@@ -202,8 +198,8 @@ def _classify_table(graph: FactorGraph, classes: Numbers, factor: int) -> None:
     """Number the classes after the first place of each."""
     first, last = np.int64(graph.scope_start[factor]), np.int64(graph.scope_start[factor + 1])
     for edge in range(first, last):
-        classes[edge] = edge - first if matters(graph, factor, edge) else IGNORED
-        if classes[edge] == IGNORED:
+        classes[edge] = edge - first if depends_on(graph, factor, edge) else IGNORED_CLASS
+        if classes[edge] == IGNORED_CLASS:
             continue
         for earlier in range(first, edge):
             if classes[earlier] == earlier - first and exchangeable(graph, factor, earlier, edge):
@@ -212,7 +208,7 @@ def _classify_table(graph: FactorGraph, classes: Numbers, factor: int) -> None:
 
 
 @shared
-def matters(graph: FactorGraph, factor: int, edge: int) -> bool:
+def depends_on(graph: FactorGraph, factor: int, edge: int) -> bool:
     """Whether a factor depends on the variable at `edge`."""
     start, last = table_bounds(graph, factor)
     if factor >= graph.first_clause:
@@ -257,5 +253,7 @@ def _equal(first: float, second: float) -> bool:
     if first == second:
         return True
     return (
-        first != -np.inf and second != -np.inf and abs(first - second) <= CLOSE * (1 + abs(first))
+        first != -np.inf
+        and second != -np.inf
+        and abs(first - second) <= EQUAL_TOLERANCE * (1 + abs(first))
     )

@@ -131,14 +131,11 @@ def preserves(
     return True
 
 
-CELLS = 1 << 40
-"""Added to the numbers of cells, which are not numbers of vertices."""
-
+CELLS = 1 << 40  # added to the numbers of cells, which are not numbers of vertices
 MOST_LOOKS = 3
 """How often points that still look alike are looked at again, with the new names of the others."""
 
-LONGEST = 64
-"""Factors with more arguments are known by their cell only, to keep guesses cheap."""
+LONGEST_ROW = 64  # factors with more arguments are known by their cell only, to keep guesses cheap
 
 
 class Guess(NamedTuple):
@@ -188,7 +185,7 @@ def _signature(
         else:
             inside = np.uint64(left.cell[neighbor])
             first, last = graph.start[neighbor], graph.start[neighbor + 1]
-            if last - first <= LONGEST:
+            if last - first <= LONGEST_ROW:
                 inside = hash_integer(graph.color[neighbor])
                 for inner in range(first, last):
                     name = _name(left, right, images, key, graph.neighbor[inner])
@@ -218,7 +215,7 @@ def _sort_by(order: Numbers, key: Words, count: int) -> None:
 
 
 @tier(of_first)
-def _look_around(
+def _refresh_keys(
     graph: ColoredGraph,
     left: Partition,
     right: Partition,
@@ -272,10 +269,10 @@ def match_differences(
     ties, looks = True, 0
     while ties and looks < MOST_LOOKS:
         looks += 1
-        ties = _look_around(
+        ties = _refresh_keys(
             graph, left, right, right, guess, count, guess.left_key, guess.left_order
         )
-        _look_around(graph, right, left, right, guess, count, guess.right_key, guess.right_order)
+        _refresh_keys(graph, right, left, right, guess, count, guess.right_key, guess.right_order)
     return _match(guess, count)
 
 
@@ -292,7 +289,7 @@ def _match(guess: Guess, count: int) -> int:
     return count
 
 
-def guess(points: int) -> Guess:
+def empty_guess(points: int) -> Guess:
     left_key, right_key, fresh = np.zeros((3, points), dtype=np.uint64)
     moved, left_order, right_order = np.zeros((3, points), dtype=np.int64)
     return Guess(

@@ -267,7 +267,9 @@ def _touch_around(graph: ColoredGraph, partition: Partition, memory: Memory, cel
 
 
 @shared
-def _use(graph: ColoredGraph, partition: Partition, memory: Memory, cell: int) -> np.uint64:
+def _split_by_cell(
+    graph: ColoredGraph, partition: Partition, memory: Memory, cell: int
+) -> np.uint64:
     """Split all cells by the arcs that leave one cell; gives a fingerprint of what happened.
 
     The fingerprint does not depend on the names of vertices, only on where cells stand.
@@ -297,7 +299,7 @@ def refine(
     """
     place = begin
     while memory.queue[1] > 0:
-        fingerprint = _use(graph, partition, memory, dequeue(memory))
+        fingerprint = _split_by_cell(graph, partition, memory, dequeue(memory))
         if end < 0:
             trace[place % len(trace)] = fingerprint
         elif place == end or trace[place] != fingerprint:
@@ -370,7 +372,7 @@ def _fill_balls(
                 work += graph.start[queue[k] + 1] - graph.start[queue[k]]
             if work > reach:
                 break
-            total, end = _look_on(graph, first, last, layer, color_hash, distance, queue)
+            total, end = _visit_layer(graph, first, last, layer, color_hash, distance, queue)
             ball[center] = hash_integer(ball[center] ^ total) + np.uint64(end - last)
             first, last, layer = last, end, layer + 1
         for k in range(last):
@@ -378,7 +380,7 @@ def _fill_balls(
 
 
 @shared
-def _look_on(
+def _visit_layer(
     graph: ColoredGraph,
     first: int,
     last: int,

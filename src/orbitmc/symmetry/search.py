@@ -15,7 +15,14 @@ from orbitmc._numba.tiers import of_first, tier
 from orbitmc._util.arrays import Numbers, Words
 from orbitmc.groups.permutation_groups import root_of
 from orbitmc.symmetry.encoding import ColoredGraph
-from orbitmc.symmetry.matching import Checker, Guess, checker, guess, match_differences, preserves
+from orbitmc.symmetry.matching import (
+    Checker,
+    Guess,
+    checker,
+    empty_guess,
+    match_differences,
+    preserves,
+)
 from orbitmc.symmetry.refinement import (
     Memory,
     Partition,
@@ -150,7 +157,7 @@ def record_path(graph: ColoredGraph, search: Search, vertex: int, begin: int) ->
 
 
 @tier(of_first)
-def agrees(graph: ColoredGraph, search: Search, vertex: int, begin: int, end: int) -> bool:
+def follows_record(graph: ColoredGraph, search: Search, vertex: int, begin: int, end: int) -> bool:
     """Individualise on the right as long as fingerprints agree with the record."""
     individualize(search.right, search.memory, vertex)
     return refine(graph, search.right, search.memory, search.path.trace, begin, end) >= 0
@@ -309,7 +316,7 @@ def _step_back(graph: ColoredGraph, search: Search, depth: int, limit: int) -> i
         if vertex == -1:
             take_back(search.left, frames.left_mark[top])
             depth = top
-        elif agrees(graph, search, vertex, frames.trace_begin[top], frames.trace_end[top]):
+        elif follows_record(graph, search, vertex, frames.trace_begin[top], frames.trace_end[top]):
             return depth
     return -1
 
@@ -340,7 +347,7 @@ def complete(graph: ColoredGraph, search: Search, mark: int, place: int, limit: 
                 return UNDECIDED
             _push(graph, search, depth, choice, scan)
             depth += 1
-            going = agrees(
+            going = follows_record(
                 graph,
                 search,
                 choice[2],
@@ -356,15 +363,11 @@ def complete(graph: ColoredGraph, search: Search, mark: int, place: int, limit: 
             scan = frames.scan[depth - 1]
 
 
-QUICK_TRIES = 4
-"""Candidates tried before a level lists all of them."""
-
-QUICK_LOOKS = 64
-"""How far to look for each of them."""
+QUICK_TRIES = 4  # candidates tried before a level lists all of them
+QUICK_LOOKS = 64  # how far to look for each of them
 
 
-PORTION = 1_000
-"""Work after which to ask again whether compiling would be sooner."""
+PORTION = 1_000  # work after which to ask again whether compiling would be sooner
 
 
 @tier(of_first)
@@ -390,7 +393,7 @@ def _attempt(graph: ColoredGraph, search: Search, level: int, candidate: int, li
     path = search.path
     begin, end, mark = path.trace_start[level], path.trace_start[level + 1], path.mark[level]
     outcome = REFUTED
-    if agrees(graph, search, candidate, begin, end):
+    if follows_record(graph, search, candidate, begin, end):
         record_path(graph, search, path.vertex[level], begin)
         outcome = complete(graph, search, mark, path.cell[level], limit)
     take_back(search.left, mark)
@@ -522,7 +525,7 @@ def begin(graph: ColoredGraph, cells: Numbers, *, room: int) -> Search:
         frames=empty_frames(size),
         orbits=no_orbits(points),
         generators=empty_results(points, room),
-        guess=guess(points),
+        guess=empty_guess(points),
         candidates=np.zeros(points, dtype=np.int64),
         progress=np.zeros(6, dtype=np.int64),
     )

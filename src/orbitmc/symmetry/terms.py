@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.compile_log import timed
-from orbitmc._util.arrays import GAP, Floats, distinct_rows, float_classes, row_classes
+from orbitmc._util.arrays import CLASS_GAP, Floats, distinct_rows, float_classes, row_classes
 from orbitmc.graph.factor_graph import FactorGraph
 
 Rows = NDArray[np.int64]
@@ -77,7 +77,7 @@ def terms_of(graph: FactorGraph, *, most_split: int) -> Iterator[Terms]:
         if impossible.any():
             pool.put(scopes, np.where(impossible, -np.inf, 0.0), table_of, 0.0, impossible=True)
         finite = fill_impossible(tables, impossible)
-        noise = GAP * (1.0 + _largest(finite))
+        noise = CLASS_GAP * (1.0 + _largest(finite))
         if scopes.shape[1] > most_split:
             means = finite.mean(axis=tuple(range(1, finite.ndim)), keepdims=True)
             pool.put(scopes, finite - means, table_of, noise)
@@ -233,7 +233,7 @@ def fill_impossible(tables: Floats, impossible: NDArray[np.bool_]) -> Floats:
 # its ANOVA terms. Long tables, clauses and impossible entries are kept as they are: sound, maybe
 # incomplete.
 
-MOST_SPLIT = 6
+MOST_SPLIT_CANONICAL = 6
 """Tables over more variables are not split: a table has two to this power of ANOVA terms."""
 
 
@@ -251,7 +251,7 @@ class EnergyForm:
 
 def energy_form(graph: FactorGraph) -> EnergyForm:
     """Write the log-weight of a graph in its canonical form, as far as that is affordable."""
-    terms = _in_classes(list(terms_of(graph, most_split=MOST_SPLIT)))
+    terms = _in_classes(list(terms_of(graph, most_split=MOST_SPLIT_CANONICAL)))
     return EnergyForm(graph.cardinality.astype(np.int64), tuple(terms), tuple(_clauses(graph)))
 
 

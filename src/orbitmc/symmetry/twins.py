@@ -15,10 +15,8 @@ from orbitmc.groups.permutation_groups import connected_components
 from orbitmc.symmetry.encoding import ColoredGraph, tails
 from orbitmc.symmetry.matching import Checker, arc_print, checker, preserves
 
-SELF, OTHER = 1 << 41, 1 << 42
-"""Stand for the two points of a pair, in place of their numbers."""
-
-LONGEST = 64
+SELF, OTHER = 1 << 41, 1 << 42  # stand for the two points of a pair, in place of their numbers
+LONGEST_ROW_COMPARED = 64
 """Factors with more arguments are not searched for pairs; their twins may be missed."""
 
 
@@ -49,7 +47,7 @@ def neighboring_swaps(classes: Numbers) -> tuple[Numbers, Numbers]:
 
 
 @shared
-def _without(fingerprint: np.uint64, vertex: int, label: int) -> np.uint64:
+def _fingerprint_with_self(fingerprint: np.uint64, vertex: int, label: int) -> np.uint64:
     """What a factor looks like when one of its arguments is called SELF."""
     return np.uint64(hash_integer(fingerprint - arc_print(vertex, label) + arc_print(SELF, label)))
 
@@ -64,7 +62,7 @@ def _fill_outlooks(graph: ColoredGraph, fingerprint: Words, outlook: Words) -> N
             if neighbor < graph.points:
                 total += arc_print(neighbor, graph.label[arc])
             else:
-                total += _without(fingerprint[neighbor], point, graph.label[arc])
+                total += _fingerprint_with_self(fingerprint[neighbor], point, graph.label[arc])
         outlook[point] = total
 
 
@@ -120,7 +118,7 @@ def _fill_joined(
 def _pairs_in_factors(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
     """Pairs of arguments: what each factor adds to both outlooks, and how exchanging changes it."""
     sizes = np.diff(graph.start[graph.points :])
-    sizes = np.where(sizes <= LONGEST, sizes * (sizes - 1) // 2, 0)
+    sizes = np.where(sizes <= LONGEST_ROW_COMPARED, sizes * (sizes - 1) // 2, 0)
     total = int(sizes.sum())
     ends, filled = np.zeros((2, total), dtype=np.int64), np.zeros((3, total), dtype=np.uint64)
     _fill_pairs(graph, checker(graph).fingerprint, ends, filled)
@@ -132,15 +130,15 @@ def _fill_pairs(graph: ColoredGraph, fingerprint: Words, ends: Numbers, filled: 
     count = 0
     for factor in range(graph.points, len(graph.color)):
         first, last = graph.start[factor], graph.start[factor + 1]
-        if last - first > LONGEST:
+        if last - first > LONGEST_ROW_COMPARED:
             continue
         for a in range(first, last):
             for b in range(a + 1, last):
                 u, v, p, q = graph.neighbor[a], graph.neighbor[b], graph.label[a], graph.label[b]
                 ends[0, count], ends[1, count] = u, v
                 whole = fingerprint[factor]
-                filled[0, count] = _without(whole, u, p)
-                filled[1, count] = _without(whole, v, q)
+                filled[0, count] = _fingerprint_with_self(whole, u, p)
+                filled[1, count] = _fingerprint_with_self(whole, v, q)
                 rest = whole - arc_print(u, p) - arc_print(v, q)
                 now = hash_integer(rest + arc_print(SELF, p) + arc_print(OTHER, q))
                 then = hash_integer(rest + arc_print(SELF, q) + arc_print(OTHER, p))

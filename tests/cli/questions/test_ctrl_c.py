@@ -77,7 +77,7 @@ def test_rows_so_far_are_predicted(model, tmp_path, pressed):
 
 
 def test_the_best_states_so_far_are_printed(model, pressed, monkeypatch):
-    plain = Neighbourhoods.improved
+    plain = Neighbourhoods.improve
 
     def press(steps, state):
         if not pressed:

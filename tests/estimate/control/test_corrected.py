@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from orbitmc._util.arrays import starts
 from orbitmc.estimate import control_variates as corrected
 from orbitmc.estimate.control_variates import (
-    LARGEST,
+    LARGEST_RADIUS,
     Controls,
     neumann_series,
     radii_for,
@@ -145,8 +145,8 @@ def test_the_series_is_the_solution():
     matrix = csr_array(0.1 * (symmetric + symmetric.T))
     radius = np.abs(np.linalg.eigvalsh(matrix.toarray())).max()
     assert spectral_radius(matrix) == pytest.approx(radius, rel=0.05)
-    assert radii_for(matrix) == [LARGEST]
-    small = scale_to_radius(matrix, LARGEST)
+    assert radii_for(matrix) == [LARGEST_RADIUS]
+    small = scale_to_radius(matrix, LARGEST_RADIUS)
     assert np.abs(np.linalg.eigvalsh(small.toarray())).max() < 1.03
     quarter = matrix * (0.25 / radius)
     d = rng.normal(size=(30, 3))
@@ -155,7 +155,8 @@ def test_the_series_is_the_solution():
 
 
 @pytest.mark.parametrize(
-    ("size", "expected"), [(0.3, [0.3]), (0.8, [0.8, 0.84, 0.88]), (0.9, [0.9, 0.945, LARGEST])]
+    ("size", "expected"),
+    [(0.3, [0.3]), (0.8, [0.8, 0.84, 0.88]), (0.9, [0.9, 0.945, LARGEST_RADIUS])],
 )
 def test_larger_matrices_are_tried_where_the_series_shrinks_slowly(size, expected):
     matrix = csr_array(np.diag([size, -0.1]))

@@ -112,7 +112,7 @@ def test_where_they_cannot_help_they_do_little_harm(always, make):
 def test_what_verdicts_are_made_of_is_not_corrected(always):
     (run,) = runs_of(grid(5, 0.25), 1, 60, SystematicScan())
     known, before = run.statistics(), plain(run)
-    for name in ("r_hat", "states", "kept", "drifts", "open_lanes"):
+    for name in ("r_hat", "states", "persists", "drifts", "open_lanes"):
         np.testing.assert_array_equal(getattr(known, name), getattr(before, name))
     assert (known.spread < before.spread).mean() > 0.9
     floor = np.maximum(known.probability, 1.0 - known.probability) / known.states

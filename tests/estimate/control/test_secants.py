@@ -25,7 +25,7 @@ def chances_of(graph, state, variable):
     for factor in range(graph.factors):
         scope = graph.scope_of(factor).tolist()
         if variable in scope:
-            table = graph.expanded(factor)
+            table = graph.full_table(factor)
             place = tuple(slice(None) if v == variable else state[v] for v in scope)
             around = around + table[place]
     if np.isneginf(around).all():
@@ -127,7 +127,7 @@ def test_cutting_the_states_into_pieces_changes_nothing(monkeypatch):
     graph = random_graph(4, variables=(4, 5))
     states = np.array(possible_states(graph, 2, count=32), dtype=np.uint8).T.copy()
     whole = factor_sensitivities(graph, states)
-    monkeypatch.setattr("orbitmc.estimate.control_variates.AT_ONCE", 1)
+    monkeypatch.setattr("orbitmc.estimate.control_variates.LOG_WEIGHTS_AT_ONCE", 1)
     np.testing.assert_allclose(
         factor_sensitivities(graph, states).toarray(), whole.toarray(), atol=1e-14
     )

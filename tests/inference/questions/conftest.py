@@ -2,16 +2,18 @@
 
 import pytest
 
+from orbitmc.inference import _log_z as shrinking
+
 
 @pytest.fixture(params=["kept", "planned"])
 def way(request, monkeypatch):
     """By an elimination that is kept for the next question, or by one that is planned anew."""
     if request.param == "planned":
-        monkeypatch.setattr("orbitmc.inference.cache.cached_elimination", lambda *question: None)
+        monkeypatch.setattr("orbitmc.inference.answer.cached_elimination", lambda *question: None)
     return request.param
 
 
 @pytest.fixture
 def all_sampled(monkeypatch):
     """Small models are not summed out before they are sampled."""
-    monkeypatch.setattr("orbitmc.inference._log_z.eliminate_cheap_variables", lambda graph: graph)
+    monkeypatch.setattr(shrinking, "eliminate_cheap_variables", lambda graph: graph)

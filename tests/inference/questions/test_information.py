@@ -108,7 +108,7 @@ def test_programs_are_asked_in_atoms():
 
 
 def test_frozen_variables_are_doubtful_and_others_are_not():
-    equal, loose = [[0.5, 0], [0, 0.5]], [[2.0, 1], [1, 2]]
+    equal, loose = [[0.5, 0], [0, 0.7]], [[2.0, 1], [1, 2]]
     values = {name: ["x", "y"] for name in "ABCD"}
     model = om.model(values, [(["A", "B"], equal), (["C", "D"], loose)])
     alone = {"method": "gibbs", "scan": "systematic", "samples": 200}

@@ -89,7 +89,8 @@ def test_averaging_makes_errors_smaller(sprinkler, monkeypatch):
 def test_a_question_about_one_variable_agrees_with_its_marginal(sprinkler):
     options = {"method": "gibbs", "samples": 200, "seed": 1}
     alone = om.joint(sprinkler, ["rain"], **options)
-    marginal = om.marginals(sprinkler, **options)["rain"]
+    plain = {"estimator": "rao-blackwell"}  # joints have no control variates
+    marginal = om.marginals(sprinkler, query=["rain"], **options, **plain)["rain"]
     np.testing.assert_allclose(alone.probability, marginal.probability, atol=1e-8)
     np.testing.assert_allclose(alone.standard_error, marginal.standard_error, rtol=1e-3)
 
@@ -117,7 +118,7 @@ def test_a_frozen_pair_is_said_to_be_frozen():
 
 
 def test_trouble_elsewhere_in_the_component_is_told_and_elsewhere_alone_is_not():
-    equal, loose = [[0.5, 0], [0, 0.5]], [[2.0, 1], [1, 2]]
+    equal, loose = [[0.5, 0], [0, 0.7]], [[2.0, 1], [1, 2]]
     values = {name: ["x", "y"] for name in "ABCDE"}
     tied = [(["A", "B"], equal), (["B", "C"], loose), (["D", "E"], loose)]
     model = om.model(values, tied)

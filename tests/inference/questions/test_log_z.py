@@ -7,7 +7,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.exact import contraction as shrinking
+from orbitmc.inference import _log_z as shrinking
 from orbitmc.sampling import annealed_importance as importance
 from tests.inference.questions.truth import hard_models, require_honest, soft_models
 from tests.oracle.enumeration import log_weights_of_all

@@ -11,7 +11,6 @@ import pytest
 import orbitmc as om
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.model import Model
-from orbitmc.inference import cache as quick
 from orbitmc.inference import rows as answering
 from orbitmc.inference import rows as wide
 from orbitmc.inference._predict import predictions
@@ -25,7 +24,7 @@ SLOW = pytest.mark.slow
 def _at_home(monkeypatch):
     """Single questions go the way that shares nothing with rows."""
     monkeypatch.chdir(Path(__file__).parents[3])
-    monkeypatch.setattr(quick, "cached_elimination", lambda *question: None)
+    monkeypatch.setattr("orbitmc.inference.answer.cached_elimination", lambda *question: None)
 
 
 def named(graph):

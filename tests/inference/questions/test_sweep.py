@@ -79,7 +79,8 @@ def test_the_kernel_of_a_sweep_keeps_all_temperatures():
     model = om.model({"A": ["x", "y"], "B": ["x", "y"]}, [(["A", "B"], [[3, 1], [2, 5]])])
     betas = [1.0, 0.3]
     both = join_models([model.at(beta) for beta in betas], ["cold", "hot"])
-    kernel = tempered._kernel(both, betas, om.Settings())
+    coldest = both.graph
+    kernel = tempered._kernel(both, betas, coldest, om.Settings())
     assert om.testing.check_kernel(kernel, models=[both]).stationary < 1e-12
 
 

@@ -12,7 +12,7 @@ class Enumerated:
     """All states of a world with their chances; some state must satisfy all hard formulas."""
 
     def __init__(self, ground):
-        self.ground, self.kept = ground, {}
+        self.ground, self.arrays = ground, {}
         graph = graph_of(ground, np.zeros(len(ground.weights)))
         self.counts = TrueCounts(ground)(np.array(states(graph)).T)
 
@@ -23,7 +23,7 @@ class Enumerated:
         chances = np.where(most == most.max(), np.exp(logs - logs.max()), 0.0)
         return States(self.counts, chances / chances.sum())
 
-    def restore(self, kept):
+    def restore(self, arrays):
         pass
 
     def log_z(self, weights):

@@ -11,7 +11,7 @@ from orbitmc.mln.learning.learner import LearningSettings
 from orbitmc.mln.learning.objectives import Step
 from tests.mln.learning.programs import PEOPLE, SMOKERS
 
-STEP = Step(7, np.array([1.5, np.inf]), -3.25, 0.5, kept={"chains/0/values": np.eye(2)})
+STEP = Step(7, np.array([1.5, np.inf]), -3.25, 0.5, arrays={"chains/0/values": np.eye(2)})
 
 
 def test_a_step_comes_back_as_it_was(tmp_path):
@@ -19,7 +19,7 @@ def test_a_step_comes_back_as_it_was(tmp_path):
     found = load(tmp_path / "kept", "this")
     assert (found.iteration, found.objective, found.slope) == (7, -3.25, 0.5)
     assert (found.weights == STEP.weights).all()
-    assert (found.kept["chains/0/values"] == np.eye(2)).all()
+    assert (found.arrays["chains/0/values"] == np.eye(2)).all()
 
 
 def test_a_step_of_another_question_is_refused(tmp_path):

@@ -123,4 +123,4 @@ def test_a_climb_that_was_stopped_goes_on_as_if_it_never_stopped(name):
     again = list(Task(program, databases, settings).steps(steps[2]))
     assert [step.iteration for step in again] == [4, 5, 6]
     assert (again[-1].weights == steps[-1].weights).all()
-    assert all((again[-1].kept[name] == kept).all() for name, kept in steps[-1].kept.items())
+    assert all((again[-1].arrays[name] == kept).all() for name, kept in steps[-1].arrays.items())

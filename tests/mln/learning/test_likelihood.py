@@ -10,7 +10,6 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_model import graph_of
 from orbitmc.mln.language.parser import parse
-from orbitmc.mln.learning import quality as errors_file
 from orbitmc.mln.learning.ascent import expectation_maximisation, first_step, maximise, random_start
 from orbitmc.mln.learning.expectations import Components, are_small
 from orbitmc.mln.learning.learner import LearningSettings, Task, learn
@@ -230,12 +229,11 @@ def test_errors_from_chains_agree_with_those_by_listing_states():
     assert found == pytest.approx(expected, rel=10 / np.sqrt(2 * 512))
 
 
-def test_errors_of_too_many_weights_are_refused(monkeypatch):
-    monkeypatch.setattr(errors_file, "MOST_WEIGHTS", 3)
+def test_errors_of_too_many_weights_are_refused():
     program = parse(SMOKERS, learning=True)
     task = Task(program, [parse_database(PEOPLE, program)], LearningSettings())
     with pytest.raises(LimitError, match="up to 3 weights, and 4 are learned"):
-        standard_errors(task, task.prior.mean)
+        standard_errors(task, task.prior.mean, most_weights=3)
 
 
 def test_large_components_are_not_listed(monkeypatch):

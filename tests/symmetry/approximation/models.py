@@ -61,6 +61,6 @@ def factors_of(model):
     """Scope and table of every factor, as a set that ignores how factors are ordered."""
     graph = model.graph
     return {
-        (tuple(graph.scope_of(f).tolist()), tuple(np.round(graph.expanded(f).reshape(-1), 9)))
+        (tuple(graph.scope_of(f).tolist()), tuple(np.round(graph.full_table(f).reshape(-1), 9)))
         for f in range(graph.factors)
     }

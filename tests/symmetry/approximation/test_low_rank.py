@@ -6,7 +6,6 @@ import pytest
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.models._ising import ising
-from orbitmc.symmetry import approximations as low_rank_links
 from orbitmc.symmetry.approximations import low_rank
 from tests.symmetry.approximation.models import (
     assert_same_variables,
@@ -92,7 +91,6 @@ def test_malformed_settings_are_refused():
         low_rank(noisy_grid(), clusters=0)
 
 
-def test_too_many_variables_are_a_limit(monkeypatch):
-    monkeypatch.setattr(low_rank_links, "MOST_MEMBERS", 8)
+def test_too_many_variables_are_a_limit():
     with pytest.raises(LimitError, match="limit is 8 variables"):
-        low_rank(noisy_grid(), rank=1)
+        low_rank(noisy_grid(), rank=1, most_variables=8)

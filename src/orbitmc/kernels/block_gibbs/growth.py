@@ -29,7 +29,7 @@ from orbitmc.graph.support import Domains, hard_factors
 
 # What growing blocks asks about a graph.
 
-LONGEST = 32  # variables of a factor whose others are looked at as neighbours
+LONGEST_FACTOR = 32  # variables of a factor whose others are looked at as neighbours
 
 
 class Neighbours:
@@ -62,7 +62,9 @@ class Neighbours:
     def _near(self, variable: int) -> set[int]:
         """The others in the factors of a variable that are not long."""
         scopes = (self.scope[f] for f in self.factors[variable])
-        return set[int]().union(*(scope for scope in scopes if len(scope) <= LONGEST)) - {variable}
+        return set[int]().union(*(scope for scope in scopes if len(scope) <= LONGEST_FACTOR)) - {
+            variable
+        }
 
 
 # In which order variables are eliminated, and which are left out where tables become too large.
@@ -163,12 +165,12 @@ def _leave_out(near: dict[int, set[int]], variable: int) -> set[int]:
     return others
 
 
-MOST_ENTRIES = 2**12  # of a table: smaller ones leave variables of pedigrees frozen
+MOST_BLOCK_ENTRIES = 2**12  # of a table: smaller ones leave variables of pedigrees frozen
 TABLES = 32  # as many entries as so many largest tables, all tables of a block have at most
 
 MOST_BLOCKS, MOST_MEMBERS = 64, 60_000  # of all blocks: growing more of them takes too long
 SEEDS = 16  # of a block; each may bring those that it is tied to, before others are let in
-NEAR = 2 * SEEDS
+SEEDS_NEARBY = 2 * SEEDS
 """How urgent candidates are that are neither seeds nor tied to one: they come last."""
 
 Candidate = tuple[int, int, int]
@@ -333,13 +335,13 @@ class _Growing:
         """Let a candidate in if its tables fit, or put it back if it became more expensive."""
         block, factors = self.block, self.known.factors[new]
         near = reduce(or_, (self.members[f] for f in factors), 0)
-        most = self.most // 2 if urgency < NEAR else self.most
+        most = self.most // 2 if urgency < SEEDS_NEARBY else self.most
         changes = block.changes(new, near, most - block.total)
         self.work.spend(len(factors) + 1)
         if changes is None:
             return
         self.work.spend(len(changes.tables))
-        if changes.added > price and urgency >= NEAR:
+        if changes.added > price and urgency >= SEEDS_NEARBY:
             heappush(self.candidates, (urgency, changes.added, new))
             return
         block.add(new, changes)
@@ -357,8 +359,8 @@ class _Growing:
 
     def _invite(self, new: int, factor: int) -> None:
         """The others of a factor are the next candidates."""
-        scope, urgency = self.known.scope[factor], NEAR
-        if len(scope) > LONGEST:
+        scope, urgency = self.known.scope[factor], SEEDS_NEARBY
+        if len(scope) > LONGEST_FACTOR:
             return
         if self.known.tying[factor] and new in self.turn:
             urgency = self.turn[new] + 1
@@ -379,7 +381,7 @@ def _order_and_fill(
     order, visits = elimination_order(known, wanted, most_entries, growing.most, weight)
     work.spend(visits)
     for new in reversed(order):
-        growing.consider(NEAR, growing.most, new)
+        growing.consider(SEEDS_NEARBY, growing.most, new)
     return growing.fill()
 
 

@@ -17,7 +17,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.support import Domains, all_values, possible_values
 from orbitmc.kernels.block_gibbs.elimination import draw_backwards, eliminate
-from orbitmc.kernels.block_gibbs.growth import MOST_ENTRIES, TABLES, grow_blocks
+from orbitmc.kernels.block_gibbs.growth import MOST_BLOCK_ENTRIES, TABLES, grow_blocks
 from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks, block_memory, plans
 from orbitmc.kernels.protocol import steps
 
@@ -77,7 +77,7 @@ class BlockGibbs(NamedTuple):
 
 
 @implementation(steps, BlockGibbs)
-def low_width_steps(
+def block_gibbs_steps(
     prepared: PreparedGraph,
     kernel: BlockGibbs,
     memory: BlockMemory,
@@ -101,7 +101,7 @@ def low_width_steps(
 
 
 def low_width(
-    graph: FactorGraph, *, most_entries: int = MOST_ENTRIES, most_work: float = math.inf
+    graph: FactorGraph, *, most_entries: int = MOST_BLOCK_ENTRIES, most_work: float = math.inf
 ) -> BlockGibbs:
     """Block Gibbs on a graph; tables of a block have at most so many entries.
 
@@ -129,7 +129,7 @@ def low_width_of_copies(one: FactorGraph, graph: FactorGraph, *, most_work: floa
     Blocks are chosen for one of them, in its share of the work.
     """
     copies = graph.variables // one.variables
-    grown = grow_blocks(one, _domains(one), MOST_ENTRIES, most_work / copies)
+    grown = grow_blocks(one, _domains(one), MOST_BLOCK_ENTRIES, most_work / copies)
     blocks = [block.shifted(k * one.variables) for k in range(copies) for block in grown]
     return BlockGibbs(plans(graph, _domains(graph), blocks))
 
@@ -138,7 +138,7 @@ def _domains(graph: FactorGraph) -> Domains:
     return possible_values(graph) if graph.has_zeros() else all_values(graph)
 
 
-def block_bytes(graph: FactorGraph, lanes: int, most_entries: int = MOST_ENTRIES) -> int:
+def block_bytes(graph: FactorGraph, lanes: int, most_entries: int = MOST_BLOCK_ENTRIES) -> int:
     """About how much the tables of a pack take at most, before there are any blocks.
 
     What is left of a table is at most half as large.

@@ -1,4 +1,4 @@
-from orbitmc.kernels.mcsat.kernel import WAYS as WAYS
+from orbitmc.kernels.mcsat.kernel import SLICE_SAMPLERS as SLICE_SAMPLERS
 from orbitmc.kernels.mcsat.kernel import MCSat as MCSat
 from orbitmc.kernels.mcsat.kernel import describe_slices as describe_slices
 from orbitmc.kernels.mcsat.kernel import mc_sat as mc_sat

@@ -34,11 +34,13 @@ from orbitmc.kernels.mcsat.walks import SampleSAT, WithinSlice, draw_large
 from orbitmc.kernels.protocol import steps
 
 MOST_NODES = 2**10  # of a search for solutions: about ten microseconds, then a walk is better
-SWEEPS = 3  # there and back: beyond that, what slices have in common is all that is remembered
+SLICE_SWEEPS = (
+    3  # there and back: beyond that, what slices have in common is all that is remembered
+)
 
 UPDATES, SLICES, FORCED, FREE, COUNTED = range(5)
 BY_SAMPLE_SAT = "components by SampleSAT"
-OUTCOMES = (
+MCSAT_OUTCOMES = (
     "updates",
     "slices",
     "forced variables",
@@ -49,7 +51,10 @@ OUTCOMES = (
 )
 
 
-WAYS: dict[str, WithinSlice | SampleSAT] = {"walk": WithinSlice(SWEEPS), "samplesat": SampleSAT()}
+SLICE_SAMPLERS: dict[str, WithinSlice | SampleSAT] = {
+    "walk": WithinSlice(SLICE_SWEEPS),
+    "samplesat": SampleSAT(),
+}
 """How components that are too large to count may be drawn."""
 
 
@@ -70,7 +75,7 @@ class MCSat(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return OUTCOMES
+        return MCSAT_OUTCOMES
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> SliceMemory:
         return slice_memory(prepared.graph)
@@ -138,7 +143,7 @@ def mc_sat(
     graph: FactorGraph,
     *,
     most_nodes: int = MOST_NODES,
-    large: WithinSlice | SampleSAT = WAYS["walk"],
+    large: WithinSlice | SampleSAT = SLICE_SAMPLERS["walk"],
 ) -> MCSat:
     """MC-SAT on a graph: exact, unless large components are drawn by SampleSAT.
 
@@ -154,7 +159,7 @@ def mc_sat(
 
 def describe_slices(outcomes: Mapping[str, int]) -> str:
     """How the slices of a run were drawn, and whether that was exact."""
-    counted, walked, sampled = (outcomes[name] for name in OUTCOMES[COUNTED:])
+    counted, walked, sampled = (outcomes[name] for name in MCSAT_OUTCOMES[COUNTED:])
     large = f"{walked + sampled:,} of {counted + walked + sampled:,} components were too large"
     if sampled:
         return f"{large} to count and drawn by SampleSAT, so the answer is approximate"

@@ -294,7 +294,7 @@ def _keep_supported(
 
 # What a slice leaves open falls into components; small ones are drawn by counting solutions.
 
-NONE = -1
+NO_VALUE = -1
 
 
 @shared
@@ -327,7 +327,7 @@ def _list_around(graph: FactorGraph, memory: SliceMemory, number: Index) -> None
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         variable = graph.scope[edge]
         if memory.left[variable] > 1:
-            wanted = NONE if factor < graph.first_clause else np.int64(graph.satisfying[edge])
+            wanted = NO_VALUE if factor < graph.first_clause else np.int64(graph.satisfying[edge])
             memory.near_start[variable] -= 1
             memory.near[memory.near_start[variable]] = number
             memory.near_wanted[memory.near_start[variable]] = wanted
@@ -364,7 +364,7 @@ def gather(graph: FactorGraph, memory: SliceMemory, variable: Index) -> Index:
 def _join(memory: SliceMemory, variable: Index, size: Index) -> Index:
     memory.member[size] = variable
     memory.kept[size] = memory.state[variable]
-    memory.first[size] = NONE
+    memory.first[size] = NO_VALUE
     memory.place[variable] = size + 1
     return size + 1
 
@@ -451,7 +451,7 @@ def search(
 def _agrees(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, depth: Index) -> bool:
     """Whether the constraints that end with a member hold."""
     factor = np.int64(memory.first[depth])
-    while factor != NONE:
+    while factor != NO_VALUE:
         if not is_satisfied(graph, ranks, memory, factor):
             return False
         factor = np.int64(memory.following[factor])

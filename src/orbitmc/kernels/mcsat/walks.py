@@ -12,7 +12,7 @@ from orbitmc._numba.jit import generic, implementation, shared
 from orbitmc._simd.random import lane_bernoulli, lane_integer
 from orbitmc._util.arrays import Index
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.mcsat.propagation import NONE, another_value, pick_allowed, restore
+from orbitmc.kernels.mcsat.propagation import NO_VALUE, another_value, pick_allowed, restore
 from orbitmc.kernels.mcsat.slices import Ranks, SliceMemory, is_satisfied
 
 # A walk that never leaves the slice: exact for components of any size.
@@ -44,14 +44,14 @@ def _walk(
 ) -> Index:
     for _ in range(way.sweeps):
         for place in range(size):
-            _renew(graph, ranks, memory, np.int64(memory.member[place]), rng)
+            _redraw(graph, ranks, memory, np.int64(memory.member[place]), rng)
         for place in range(size):
-            _renew(graph, ranks, memory, np.int64(memory.member[size - 1 - place]), rng)
+            _redraw(graph, ranks, memory, np.int64(memory.member[size - 1 - place]), rng)
     return WALKED
 
 
 @shared
-def _renew(
+def _redraw(
     graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, rng: Any
 ) -> None:
     """Draw a member: a coin decides between two values, others are proposed; the slice allows."""
@@ -63,14 +63,14 @@ def _renew(
     else:
         value = np.uint8(another_value(graph, ranks, memory, variable, rng))
     memory.state[variable] = value
-    if _stays(graph, ranks, memory, variable, before):
-        _count_again(memory, variable, before, value)
+    if _still_satisfied(graph, ranks, memory, variable, before):
+        _update_counts(memory, variable, before, value)
     else:
         memory.state[variable] = before
 
 
 @shared
-def _stays(
+def _still_satisfied(
     graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, before: Index
 ) -> bool:
     """Whether the constraints around a member hold now that it has another value than before.
@@ -83,7 +83,7 @@ def _stays(
         if wanted == before:
             if memory.satisfied[number] == 1:
                 return False
-        elif wanted == NONE and not is_satisfied(
+        elif wanted == NO_VALUE and not is_satisfied(
             graph, ranks, memory, np.int64(memory.active[number])
         ):
             return False
@@ -91,14 +91,14 @@ def _stays(
 
 
 @shared
-def _count_again(memory: SliceMemory, variable: Index, before: Index, value: Index) -> None:
+def _update_counts(memory: SliceMemory, variable: Index, before: Index, value: Index) -> None:
     """Correct the counts of literals that hold around a member that has changed."""
     for edge in range(memory.near_start[variable], memory.near_start[variable + 1]):
         number, wanted = np.int64(memory.near[edge]), memory.near_wanted[edge]
         memory.satisfied[number] += np.int32(wanted == value) - np.int32(wanted == before)
 
 
-SAMPLED = 6  # which outcome of MC-SAT counts the components drawn this way
+DRAWN_COMPONENTS = 6  # which outcome of MC-SAT counts the components drawn this way
 
 
 class SampleSAT(NamedTuple):
@@ -143,7 +143,7 @@ def _sample(
             memory.state[variable] = before
     if broken > 0:
         restore(memory, size)
-    return SAMPLED
+    return DRAWN_COMPONENTS
 
 
 @shared
@@ -152,8 +152,8 @@ def _list_broken(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, size: In
     broken = np.int64(0)
     for depth in range(size):
         factor = np.int64(memory.first[depth])
-        while factor != NONE:
-            memory.broken_place[factor] = NONE
+        while factor != NO_VALUE:
+            memory.broken_place[factor] = NO_VALUE
             if not is_satisfied(graph, ranks, memory, factor):
                 memory.broken[broken] = factor
                 memory.broken_place[factor] = broken
@@ -172,13 +172,13 @@ def _update_broken(
         if memory.level[factor] > 0:
             place = np.int64(memory.broken_place[factor])
             if is_satisfied(graph, ranks, memory, factor):
-                if place != NONE:
+                if place != NO_VALUE:
                     broken -= 1
                     last = np.int64(memory.broken[broken])
                     memory.broken[place] = last
                     memory.broken_place[last] = place
-                    memory.broken_place[factor] = NONE
-            elif place == NONE:
+                    memory.broken_place[factor] = NO_VALUE
+            elif place == NO_VALUE:
                 memory.broken[broken] = factor
                 memory.broken_place[factor] = broken
                 broken += 1

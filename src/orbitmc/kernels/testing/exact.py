@@ -58,6 +58,7 @@ class ChoiceOracle:
         self.forced = forced
         self.taken: list[int] = []
         self.options: list[list[int]] = []
+        self.shared: list[int] = []
         self.probability = 1.0
         self.lanes, self.watched = lanes, watched
         self.others = np.random.default_rng(list(seed)) if lanes > 1 else None
@@ -75,6 +76,11 @@ class ChoiceOracle:
         self.probability *= probabilities[branch]
         return branch
 
+    def choose_for_all(self, probabilities: Sequence[float] | Floats) -> int:
+        """Take the next fork; all lanes share what is drawn."""
+        self.shared.append(self.choose(probabilities))
+        return self.shared[-1]
+
     def choose_in(self, lane: int, probabilities: Sequence[float] | Floats) -> int:
         """Take the next fork if the lane is watched; other lanes draw."""
         if lane == self.watched:
@@ -86,13 +92,13 @@ class ChoiceOracle:
 
 @implementation(integer, ChoiceOracle)
 def _integer(rng: ChoiceOracle, bound: Any) -> int:
-    return rng.choose([1.0 / bound] * bound)
+    return rng.choose_for_all([1.0 / bound] * bound)
 
 
 @implementation(lane_integer, ChoiceOracle)
 def _lane_integer(rng: ChoiceOracle, bound: Any) -> int:
     _require_one_lane(rng)
-    return _integer(rng, bound)
+    return rng.choose([1.0 / bound] * bound)
 
 
 @implementation(two_integers, ChoiceOracle)
@@ -102,13 +108,13 @@ def _two_integers(rng: ChoiceOracle, bound: Any, other: Any) -> tuple[int, int]:
 
 @implementation(bernoulli, ChoiceOracle)
 def _bernoulli(rng: ChoiceOracle, chance: Any) -> bool:
-    return bool(rng.choose([1.0 - chance, chance]))
+    return bool(rng.choose_for_all([1.0 - chance, chance]))
 
 
 @implementation(lane_bernoulli, ChoiceOracle)
 def _lane_bernoulli(rng: ChoiceOracle, chance: Any) -> bool:
     _require_one_lane(rng)
-    return _bernoulli(rng, chance)
+    return bool(rng.choose([1.0 - chance, chance]))
 
 
 def _require_one_lane(rng: ChoiceOracle) -> None:
@@ -263,6 +269,29 @@ def transition_matrix(graph: FactorGraph, run: Run) -> Floats:
     return matrix
 
 
+def change_given_shared(graph: FactorGraph, run: Run) -> Floats:
+    """How much a step changes the probability of each state, given what all lanes share, at worst.
+
+    A lane must keep the distribution whatever is drawn for all lanes. If it keeps it on average
+    only, lanes move together, and their spread says too little of the error.
+    """
+    before, number = distribution(graph), {s: place for place, s in enumerate(states(graph))}
+    after: dict[Any, Floats] = {}
+
+    def run_and_tell(values: Bytes, rng: Any) -> tuple[int, ...]:
+        run(values, rng)
+        return tuple(rng.shared)
+
+    for state, place in number.items():
+        if before[place] > 0:
+            for (end, shared), chance in outcomes(run_and_tell, state).items():
+                reached = after.setdefault(shared, np.zeros(len(number)))
+                reached[number[end]] += before[place] * chance
+    changes = [np.abs(reached - reached.sum() * before) for reached in after.values()]
+    worst: Floats = np.max(changes, axis=0)
+    return worst
+
+
 def one_step(prepared: PreparedGraph, kernel: Kernel, lanes: int = 1) -> Run:
     """A run of one step of a kernel, with its memory as in the beginning each time."""
     memory = kernel.memory(prepared, lanes)
@@ -369,9 +398,9 @@ EXACT = 1e-9  # 32-bit limits that a kernel holds are off by 2^-32; a mistake by
 SIZES = ((2, 2, 2), (2, 2, 2, 2), (3, 3), (2, 3, 2))
 
 
-LANES = 4  # that are run together
-ROUNDS = 2  # in which every state is run beside other ones
-STEPS = 4  # for each variable, in which a kernel may show that it reaches every state
+LANES_TOGETHER = 4  # that are run together
+LANE_ROUNDS = 2  # in which every state is run beside other ones
+STEPS_PER_VARIABLE = 4  # for each variable, in which a kernel may show that it reaches every state
 
 
 @dataclass(frozen=True)
@@ -398,6 +427,9 @@ def check_kernel(
     The kernel's own step runs in the interpreter, once for every outcome of its draws. Kernels that
     hold something of a graph are given as a function of the prepared graph. Models must be small;
     unless they are given, some random ones are made.
+
+    A lane must keep the distribution given whatever all lanes share, not on average only: the error
+    of an answer is the spread of lanes.
 
     Then several lanes in different states step together: each must move as if it were alone. (A
     kernel that draws for one lane after another, as MC-SAT does, is run in one lane only.) A kernel
@@ -445,6 +477,7 @@ def _check(kernel: Kernel | Callable[[PreparedGraph], Kernel], model: Model) -> 
         f"state {state} has probability {before[worst]:.6g}, and after one step "
         f"{before[worst] + change[worst]:.6g}"
     )
+    _require_kept_given_shared(prepared, built, model)
     flow = before[:, None] * matrix
     remark = _describe_unreached(prepared, built, model, matrix)
     return KernelReport(
@@ -457,26 +490,38 @@ def _check(kernel: Kernel | Callable[[PreparedGraph], Kernel], model: Model) -> 
     )
 
 
+def _require_kept_given_shared(prepared: PreparedGraph, kernel: Kernel, model: Model) -> None:
+    """Refuse a kernel that keeps the distribution only on average over what all lanes share."""
+    change = change_given_shared(model.graph, one_step(prepared, kernel))
+    worst = int(change.argmax())
+    assert change[worst] <= EXACT, (
+        f"{type(kernel).__name__} keeps the distribution on average, but not given what is drawn "
+        f"for all lanes at once: then the probability of the state "
+        f"{_name_values(model, states(model.graph)[worst])} changes by {change[worst]:.2g}. Lanes "
+        "would move together, and standard errors be too small"
+    )
+
+
 def _check_lanes(prepared: PreparedGraph, kernel: Kernel, model: Model, matrix: Floats) -> int:
     """Refuse a kernel in which a lane moves otherwise than alone; gives how many were run.
 
     Every possible state is run beside others that are drawn, in another lane each time.
     """
-    graph, run = prepared.graph, one_step(prepared, kernel, LANES)
+    graph, run = prepared.graph, one_step(prepared, kernel, LANES_TOGETHER)
     every = np.array(states(graph), dtype=np.uint8)
     possible = np.flatnonzero(distribution(graph) > 0)
     rng = np.random.default_rng(1)
-    for number in range(ROUNDS):
+    for number in range(LANE_ROUNDS):
         for place in possible.tolist():
-            lane = (place + number) % LANES
-            beside = every[rng.choice(possible, LANES)].T.copy()
+            lane = (place + number) % LANES_TOGETHER
+            beside = every[rng.choice(possible, LANES_TOGETHER)].T.copy()
             beside[:, lane] = every[place]
             try:
                 ends = outcomes_beside(run, beside, lane, (number, place))
             except LaneByLane:
                 return 1
             _require_same(kernel, model, matrix[place], ends, place)
-    return LANES
+    return LANES_TOGETHER
 
 
 def _require_same(
@@ -499,7 +544,7 @@ def _describe_unreached(
 ) -> str:
     """Say which state a kernel does not reach from which other one, if there is any."""
     possible = np.flatnonzero(distribution(prepared.graph) > 0)
-    among, most = np.ix_(possible, possible), STEPS * prepared.graph.variables
+    among, most = np.ix_(possible, possible), STEPS_PER_VARIABLE * prepared.graph.variables
     if transitive_closure((matrix > 0)[among]).all():
         return ""
     moves = moves_within(prepared, kernel, most)[among]

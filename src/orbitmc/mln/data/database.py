@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import quote
+from orbitmc._util.text import MOST_DIGITS, quote
 from orbitmc.mln.language.syntax import Program
 
 FALSE, TRUE, UNKNOWN = 0, 1, 2
@@ -124,7 +124,6 @@ def _merge_facts(parts: Sequence[Facts]) -> tuple[Facts, int]:
 Ints = NDArray[np.int64]
 
 NO_NUMBER = np.iinfo(np.int64).min
-MOST_DIGITS = 18  # of an integer constant
 
 
 @dataclass(frozen=True)

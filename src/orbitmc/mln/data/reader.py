@@ -10,7 +10,7 @@ from pathlib import Path
 from orbitmc._util.text import MEMORY, Text, quote, require_memory, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, Database, FactTable, Key, flat_words
-from orbitmc.mln.language.declarations import NAME, constants, explain_bad_constant
+from orbitmc.mln.language.declarations import TYPE_NAME, constants, explain_bad_constant
 from orbitmc.mln.language.projects import read_source
 from orbitmc.mln.language.scanner import STRING, Source, Statement, unquote, without_comments
 from orbitmc.mln.language.syntax import Program
@@ -21,13 +21,13 @@ from orbitmc.mln.language.weights import NUMBER
 TERM = rf"(?:{STRING}|[^\s(),\"=!?]++)"
 ARGUMENTS = rf"\(\s*+(?P<arguments>(?:{TERM}(?:\s*+,\s*+{TERM})*+)?)\s*+\)"
 ATOM = re.compile(
-    rf"(?:(?P<probability>{NUMBER})\s++)?(?P<sign>[!?])?\s*+(?P<name>{NAME})\s*+(?:{ARGUMENTS})?"
+    rf"(?:(?P<probability>{NUMBER})\s++)?(?P<sign>[!?])?\s*+(?P<name>{TYPE_NAME})\s*+(?:{ARGUMENTS})?"
 )
-VALUE = re.compile(rf"(?P<value>{TERM})\s*+=\s*+(?P<name>{NAME})\s*+{ARGUMENTS}")
+VALUE = re.compile(rf"(?P<value>{TERM})\s*+=\s*+(?P<name>{TYPE_NAME})\s*+{ARGUMENTS}")
 BETWEEN = re.compile(r"[\s,]*")
 REAL_VALUE = re.compile(rf"{NUMBER}\s*$")
 TERMS = re.compile(TERM)
-PIECE = re.compile(rf"{STRING}|[\w'.-]+|.", re.DOTALL)
+FACT_PIECE = re.compile(rf"{STRING}|[\w'.-]+|.", re.DOTALL)
 
 SIGNS = {None: TRUE, "!": FALSE, "?": UNKNOWN}
 
@@ -49,15 +49,15 @@ def read_line(line: Statement, program: Program) -> Iterator[ParsedFact]:
         value = VALUE.match(line.text, offset) if "=" in line.text else None
         atom = value or ATOM.match(line.text, offset)
         if not atom:
-            raise _complaint(line, offset)
+            raise _syntax_error(line, offset)
         yield _function_value(line, atom, program) if value else _atom(line, atom, program)
         between = BETWEEN.match(line.text, atom.end())
         assert between
         offset = between.end()
 
 
-def _complaint(line: Statement, offset: int) -> InputError:
-    piece = PIECE.match(line.text, offset)
+def _syntax_error(line: Statement, offset: int) -> InputError:
+    piece = FACT_PIECE.match(line.text, offset)
     assert piece
     if REAL_VALUE.match(line.text, offset) and offset:
         return line.error(offset, "real values of atoms (hybrid models) are not supported")
@@ -138,13 +138,13 @@ def _constant(line: Statement, word: str, offset: int, program: Program) -> str:
 
 
 # Every line gives a match: the probability, sign, predicate and arguments of a plain atom, or all.
-LINE = re.compile(
+FACT_LINE = re.compile(
     r"^[ \t]*+(?:([01]?\.?\d++)[ \t]++)?+(!?)[ \t]*+([^\W\d][\w'-]*+)[ \t]*+\("
     r"[ \t]*+([\w'-]++(?:[ \t]*+,[ \t]*+[\w'-]++)*+)[ \t]*+\)[ \t\r]*+$|^(.*)$",
     re.MULTILINE,
 )
 SEPARATOR = re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE)
-BYTES_PER_CHARACTER = 20
+FACT_BYTES_PER_CHARACTER = 20
 MOST_WARNINGS = 10
 
 
@@ -188,7 +188,7 @@ def parse_databases(
 
 
 def _content(text: str, source: str, memory: int) -> Source:
-    require_memory(source, BYTES_PER_CHARACTER * len(text), memory)
+    require_memory(source, FACT_BYTES_PER_CHARACTER * len(text), memory)
     return without_comments(Text(source, text))
 
 
@@ -205,7 +205,7 @@ class _Reading:
         }
         self.values: dict[tuple[str, tuple[str, ...]], Key] = {}
         self.undeclared: dict[str, list[int]] = {}
-        self.lines: list[tuple[str, ...]] = LINE.findall(source.content)
+        self.lines: list[tuple[str, ...]] = FACT_LINE.findall(source.content)
 
     def database(self) -> Database:
         self._gather()
@@ -214,7 +214,7 @@ class _Reading:
             self._check(name, table)
         if self.errors:
             ordered = sorted(self.errors, key=lambda error: (error.line, error.column))
-            raise ManyInputError(ordered, unread=self._hopeless)
+            raise ManyInputError(ordered, unread=self._has_too_many_errors)
         more = len(self.warnings) - MOST_WARNINGS
         hidden = (
             [f"{self.source.name}: {more} more atoms had another value before"] if more > 0 else []
@@ -226,7 +226,7 @@ class _Reading:
         )
 
     @property
-    def _hopeless(self) -> bool:
+    def _has_too_many_errors(self) -> bool:
         """Say whether so much is wrong that reading on helps no one."""
         return len(self.errors) >= MOST_ERRORS
 
@@ -241,7 +241,7 @@ class _Reading:
                 if " " in arguments or "\t" in arguments:
                     arguments = arguments.replace(" ", "").replace("\t", "")
                 if probability and float(probability) > 1:
-                    self._odd(number, self._whole(number))
+                    self._read_unusual(number, self._line_text(number))
                     continue
                 if probability:
                     value = soft_value(float(probability), sign == "!")
@@ -251,11 +251,11 @@ class _Reading:
                 if known.setdefault(arguments, truth) != truth:
                     self._store(name, arguments, truth, 0.0, number)
             elif odd and not odd.isspace():
-                self._odd(number, odd)
-                if self._hopeless:
+                self._read_unusual(number, odd)
+                if self._has_too_many_errors:
                     return
 
-    def _odd(self, number: int, text: str) -> None:
+    def _read_unusual(self, number: int, text: str) -> None:
         line = self._statement(number, text)
         try:
             named = sum(map(len, self.constants.values())) if "..." in text else 0
@@ -267,13 +267,13 @@ class _Reading:
                 self.constants.setdefault(listed[0], {}).update(dict.fromkeys(listed[1]))
                 return
             for known in read_line(line, self.program):
-                self._note(known, number)
+                self._add_fact(known, number)
         except ManyInputError as error:
             self.errors.extend(error.errors)
         except InputError as error:
             self.errors.append(error)
 
-    def _note(self, known: ParsedFact, number: int) -> None:
+    def _add_fact(self, known: ParsedFact, number: int) -> None:
         plain = all(
             not explain_bad_constant(word, self.program.dialect) for word in known.arguments
         )
@@ -302,7 +302,7 @@ class _Reading:
                 message = f"{name} is a function: write Value = {name}(...)"
             if len(numbers) > 1:
                 message += f" (in {len(numbers)} lines)"
-            line = self._statement(numbers[0], self._whole(numbers[0]))
+            line = self._statement(numbers[0], self._line_text(numbers[0]))
             self.errors.append(line.error(line.text.index(name), message))
 
     def _check(self, name: str, table: FactTable) -> None:
@@ -318,7 +318,7 @@ class _Reading:
         for number, (_, _, predicate, arguments, _) in enumerate(self.lines):
             if predicate != name:
                 continue
-            line = self._statement(number, self._whole(number))
+            line = self._statement(number, self._line_text(number))
             words = [word.strip() for word in arguments.split(",")]
             if len(words) != arity:
                 wanted = f"{arity} argument{'s' if arity != 1 else ''}"
@@ -330,7 +330,7 @@ class _Reading:
                 if complaints[word]:
                     yield line.error(line.text.index(word, line.text.index("(")), complaints[word])
 
-    def _whole(self, number: int) -> str:
+    def _line_text(self, number: int) -> str:
         start = self.source.line_start(number)
         end = self.source.content.find("\n", start)
         return self.source.content[start : end if end >= 0 else None]

@@ -26,8 +26,8 @@ from orbitmc.mln.grounding.queries import read_query as read_query
 from orbitmc.mln.grounding.remarks import asked_though_closed as asked_though_closed
 from orbitmc.mln.grounding.remarks import closed_by_few as closed_by_few
 from orbitmc.mln.grounding.remarks import contradicting_rules as contradicting_rules
+from orbitmc.mln.grounding.remarks import describe_contradiction as describe_contradiction
 from orbitmc.mln.grounding.remarks import describe_weight_semantics as describe_weight_semantics
-from orbitmc.mln.grounding.remarks import in_words as in_words
 from orbitmc.mln.grounding.rewriting import meanings_differ as meanings_differ
 from orbitmc.mln.grounding.rewriting import remove_degrees as remove_degrees
 from orbitmc.mln.grounding.rewriting import remove_empty_types as remove_empty_types

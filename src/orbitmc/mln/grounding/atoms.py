@@ -254,12 +254,12 @@ def possibly_equal(parts: Sequence[Atom | Comparison], atoms: Mapping[str, Atoms
 
 # How ground atoms, and the variables that they became, are written.
 
-PLAIN = re.compile(r"[A-Z0-9][\w'-]*|-?\d+", re.ASCII)
-WORDS = {"exist", "forall", "and", "or", "not"}  # of formulas, in some dialect
-ESCAPES = str.maketrans(
+PLAIN_CONSTANT = re.compile(r"[A-Z0-9][\w'-]*|-?\d+", re.ASCII)
+FORMULA_WORDS = {"exist", "forall", "and", "or", "not"}  # of formulas, in some dialect
+STRING_ESCAPES = str.maketrans(
     {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b", "\r": "\\r", "\f": "\\f"}
 )
-TRUTH = ("false", "true")
+TRUTH_VALUES = ("false", "true")
 
 
 def constant_text(name: str) -> str:
@@ -268,9 +268,9 @@ def constant_text(name: str) -> str:
     >>> constant_text("Anna"), constant_text("Mary Ann")
     ('Anna', '"Mary Ann"')
     """
-    if PLAIN.fullmatch(name) and name.lower() not in WORDS:
+    if PLAIN_CONSTANT.fullmatch(name) and name.lower() not in FORMULA_WORDS:
         return name
-    return f'"{name.translate(ESCAPES)}"'
+    return f'"{name.translate(STRING_ESCAPES)}"'
 
 
 def atom_names(atoms: Atoms, codes: Ints, universe: Universe) -> list[str]:
@@ -292,7 +292,7 @@ def variable_names(atoms: Atoms, universe: Universe) -> list[str]:
 def value_names(atoms: Atoms, universe: Universe) -> list[tuple[str, ...]]:
     """Names of the values of a predicate's variables."""
     if not atoms.in_blocks:
-        return [TRUTH] * atoms.variables
+        return [TRUTH_VALUES] * atoms.variables
     columns = _columns(atoms, np.arange(atoms.width), universe)
     chosen = itertools.compress(columns, atoms.predicate.exclusive)
     words = tuple(",".join(row) for row in zip(*chosen, strict=True))

@@ -87,11 +87,11 @@ class Bindings:
         self.rows = 1
         self.small: Mapping[str, Ints] | None = None
         if query:
-            self._look()
+            self._fetch_or_count()
         self.copies = math.prod(sizes[name] for name in self.free)
         self.count = self.rows * self.copies
 
-    def _look(self) -> None:
+    def _fetch_or_count(self) -> None:
         """Fetch the join if it is small, else count its rows."""
         if self.joined:
             columns = self._fetch(f"{self.query} LIMIT {MOST_UNCOUNTED + 1}")
@@ -179,8 +179,7 @@ def _joinable(guard: Guard, tables: Tables) -> bool:
 
 # Numbers of the constants that terms stand for, a column of bindings at a time.
 
-NO_CONSTANT = -1
-"""Stands for a term whose result is no constant of the wanted type."""
+NO_CONSTANT = -1  # stands for a term whose result is no constant of the wanted type
 
 
 class BoundTerms:
@@ -214,7 +213,7 @@ class BoundTerms:
         inner = [self.integers(part) for part in term.arguments]
         valid = np.logical_and.reduce([part != NO_NUMBER for part in inner])
         with np.errstate(over="ignore", divide="ignore"):
-            result = FUNCTIONS[term.function](*inner)
+            result = INTEGER_FUNCTIONS[term.function](*inner)
         if term.function in ("dividedBy", "mod"):
             valid &= inner[1] != 0
         return np.where(valid, result, NO_NUMBER)
@@ -268,7 +267,7 @@ class BoundTerms:
         return np.where(hit, order[place], NO_CONSTANT)
 
 
-FUNCTIONS: Mapping[str, Callable[..., Ints]] = {
+INTEGER_FUNCTIONS: Mapping[str, Callable[..., Ints]] = {
     "succ": lambda number: number + 1,
     "plus": np.add,
     "minus": np.subtract,

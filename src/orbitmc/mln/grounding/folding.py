@@ -20,7 +20,7 @@ from orbitmc.mln.language.syntax import (
     with_parts,
 )
 
-FEWEST = 16  # rules that are worth a template
+FEWEST_RULES = 16  # rules that are worth a template
 COPY = "#"  # stands for the number of a copy, and as no variable of a program can be named
 
 
@@ -53,7 +53,7 @@ def templates(
             alike.setdefault(key, {})[number] = constants
     folded: dict[int, Template | None] = {}
     for members in alike.values():
-        if len(members) >= FEWEST:
+        if len(members) >= FEWEST_RULES:
             folded |= dict.fromkeys(members)
             folded[min(members)] = _template(members, rules, first_weight, predicates, universe)
     for number, rule in enumerate(rules):

@@ -85,7 +85,7 @@ Clause = tuple[list[tuple[Part, bool]], bool]
 TruthOf = Callable[[Sequence[Bools]], Bools]
 """The truth of groundings, from the truth of their columns."""
 
-COMPARED = {
+COUNT_COMPARISONS = {
     "=": np.equal,
     "!=": np.not_equal,
     "<=": np.less_equal,
@@ -93,9 +93,9 @@ COMPARED = {
     "<": np.less,
     ">": np.greater,
 }
-MOST_ENTRIES = 2**16  # of a truth table
+MOST_TRUTH_ENTRIES = 2**16  # of a truth table
 FEW_PAIRS = 4  # for each column: they are compared faster than rows are sorted
-SHORT = 2  # clauses up to this length become tables, which add up when they meet
+SHORT_CLAUSE = 2  # clauses up to this length become tables, which add up when they meet
 
 
 class Columns(NamedTuple):
@@ -167,7 +167,7 @@ def clause_features(
     for count in np.flatnonzero(np.bincount(length)[1:]).tolist():
         some = rest.take(length == count + 1)
         scope, value, size, sign = _unknown_literals(some, count + 1, np.asarray(signs))
-        odd = _needs_table(scope, sign, size) | (count < SHORT)
+        odd = _needs_table(scope, sign, size) | (count < SHORT_CLAUSE)
         yield from table_features(some.take(odd), clause_truth(signs, holds), pairs)
         satisfying = np.where(sign, value, 1 - value)
         if not odd.all():
@@ -290,11 +290,11 @@ def _slots(columns: Columns, pairs: Sequence[Pair]) -> Ints:
 def _truth_table(columns: Columns, row: int, slot: Ints, places: Ints, truth_of: TruthOf) -> Bools:
     """The truth of the formula for all values of the variables of one row."""
     shape = tuple(int(columns.size[row, place]) for place in places)
-    if math.prod(map(float, shape)) > MOST_ENTRIES:
+    if math.prod(map(float, shape)) > MOST_TRUTH_ENTRIES:
         raise LimitError(
             f"a grounding of this formula is a table over {len(shape)} unknown atoms, with more "
-            f"than {MOST_ENTRIES} entries; a disjunction or conjunction of atoms needs none, and "
-            "the weight meaning `alchemy` splits formulas into disjunctions"
+            f"than {MOST_TRUTH_ENTRIES} entries; a disjunction or conjunction of atoms needs none, "
+            "and the weight meaning `alchemy` splits formulas into disjunctions"
         )
     axis = {int(place): number for number, place in enumerate(places)}
     grid = np.indices(shape) if shape else np.zeros((0,))
@@ -326,7 +326,7 @@ def evaluate(formula: Formula, truth: Mapping[Part, Bools]) -> Bools:
             return np.asarray(evaluate(left, truth) == evaluate(right, truth))
         case Count(_, parts, operator, number):
             count = np.sum([evaluate(part, truth) for part in parts], axis=0)
-            return np.asarray(COMPARED[operator](count, number))
+            return np.asarray(COUNT_COMPARISONS[operator](count, number))
         case Exist() | Forall():
             raise AssertionError("quantifiers are replaced before")
 

@@ -153,7 +153,7 @@ class RuleGrounder:
             atoms = self.atoms[part.predicate]
             pairs = zip(part.arguments, atoms.predicate.types, strict=True)
             arguments = [terms.numbers(term, kind) for term, kind in pairs]
-            moves = any(_moves(term) for term in part.arguments)
+            moves = any(_is_computed(term) for term in part.arguments)
             exists = np.ones(rows, dtype=bool)
             for term, numbers in zip(part.arguments, arguments, strict=True):
                 if not isinstance(term, Variable):
@@ -176,10 +176,10 @@ class RuleGrounder:
 
     @cached_property
     def _has_arithmetic(self) -> bool:
-        return any(_moves(term) for atom in atoms_of(self.formula) for term in atom.arguments)
+        return any(_is_computed(term) for atom in atoms_of(self.formula) for term in atom.arguments)
 
 
-def _moves(term: Term) -> bool:
+def _is_computed(term: Term) -> bool:
     """Whether a term is computed from variables, so that it may have no result."""
     return isinstance(term, Arithmetic) and any(True for _ in variables(term))
 
@@ -187,7 +187,7 @@ def _moves(term: Term) -> bool:
 MOST_GROUNDINGS = 10**8
 BYTES_PER_LITERAL = 32  # of a grounding, while it is put together
 
-CLOSING = ("alchemy", "lomrf")  # dialects in which evidence closes a predicate
+CLOSING_DIALECTS = ("alchemy", "lomrf")  # dialects in which evidence closes a predicate
 
 Watch = Callable[[Rule, int], None]
 
@@ -324,7 +324,7 @@ def is_closed(name: str, program: Program, database: Database, world: World) -> 
     declared = program.predicates[name].closed
     if declared is not None:
         return declared
-    return program.dialect in CLOSING and name in database.facts
+    return program.dialect in CLOSING_DIALECTS and name in database.facts
 
 
 def _all_atoms(

@@ -14,15 +14,15 @@ from orbitmc.errors import InputError
 from orbitmc.mln.data.database import UNKNOWN, Ints
 from orbitmc.mln.grounding.atoms import atom_names
 from orbitmc.mln.grounding.grounding import Ground
-from orbitmc.mln.language.declarations import SMALL
+from orbitmc.mln.language.declarations import SMALL_LETTER_DIALECTS
 from orbitmc.mln.language.projects import read_source
 from orbitmc.mln.language.scanner import STRING, unquote, without_comments
 from orbitmc.mln.language.syntax import Program
 
 PATTERN = re.compile(rf"\s*([^\s(),;^]+)\s*(?:\(((?:[^()\"]|{STRING})*)\))?\s*")
-PART = re.compile(rf"((?:[^,\"]|{STRING})*),")  # up to a comma outside quotes
+QUERY_PART = re.compile(rf"((?:[^,\"]|{STRING})*),")  # up to a comma outside quotes
 WITH_ARITY = re.compile(r"(.+)/(\d{1,4})")
-WORD = re.compile(rf"\s*(?:({STRING})|([^\s,\"]+))\s*")
+QUERY_WORD = re.compile(rf"\s*(?:({STRING})|([^\s,\"]+))\s*")
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
         )
     if inside is None:
         return Pattern(name, None)
-    words = [WORD.fullmatch(part[1]) for part in PART.finditer(f"{inside},")]
+    words = [QUERY_WORD.fullmatch(part[1]) for part in QUERY_PART.finditer(f"{inside},")]
     arity = len(program.predicates[name].types)
     if len(words) != arity or not all(words):
         raise InputError(
@@ -182,7 +182,7 @@ def _fitting(ground: Ground, pattern: Pattern) -> Ints:
     fits = np.ones(len(codes), dtype=bool)
     bound: dict[str, Ints] = {}
     kinds = atoms.predicate.types
-    small = ground.program.dialect in SMALL
+    small = ground.program.dialect in SMALL_LETTER_DIALECTS
     for (word, plain), column, kind in zip(pattern.arguments, columns, kinds, strict=True):
         is_constant = plain or (small and word in ground.universe.numbers[kind])
         if is_constant:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from orbitmc._util.text import MOST_NAMED
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.feasibility import possible_states
 from orbitmc.mln.data.database import Database
@@ -15,8 +16,6 @@ from orbitmc.mln.grounding.grounding import Ground, World, is_closed
 from orbitmc.mln.language.syntax import Program, Rule, atoms_of
 
 # Which hard formulas cannot be satisfied together, given evidence.
-
-MOST_NAMED = 5
 
 
 def contradicting_rules(ground: Ground) -> list[Rule]:
@@ -31,7 +30,7 @@ def contradicting_rules(ground: Ground) -> list[Rule]:
     return [ground.program.rules[number] for number in hard]
 
 
-def in_words(rules: list[Rule]) -> str:
+def describe_contradiction(rules: list[Rule]) -> str:
     """Say which formulas contradict each other, and where they stand."""
     named = [f"{rule.place}: {rule.text.strip()}" for rule in rules[:MOST_NAMED]]
     more = [f"and {len(rules) - MOST_NAMED} more"] if len(rules) > MOST_NAMED else []

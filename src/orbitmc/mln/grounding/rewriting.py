@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import LimitError
 from orbitmc.mln.data.database import FALSE, TRUE, Database, Facts, Universe, empty_types
-from orbitmc.mln.language.declarations import SMALL
+from orbitmc.mln.language.declarations import SMALL_LETTER_DIALECTS
 from orbitmc.mln.language.grammar import MOST_PARTS
 from orbitmc.mln.language.syntax import (
     And,
@@ -41,7 +41,7 @@ from orbitmc.mln.language.syntax import (
     with_parts,
 )
 
-OPPOSITE = {"=": "!=", "!=": "=", "<=": ">", ">": "<=", ">=": "<", "<": ">="}
+OPPOSITE_COMPARISON = {"=": "!=", "!=": "=", "<=": ">", ">": "<=", ">=": "<", "<": ">="}
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def negation_normal(formula: Formula, wanted: bool = True) -> Formula:
         case And(parts) | Or(parts):
             pushed = tuple(negation_normal(part, wanted) for part in parts)
             conjunction = isinstance(formula, And) == wanted
-            return _flat(And if conjunction else Or, pushed)
+            return _flatten(And if conjunction else Or, pushed)
         case Implies(left, right):
             return negation_normal(Or((Not(left), right)), wanted)
         case Iff(left, right):
@@ -146,13 +146,15 @@ def negation_normal(formula: Formula, wanted: bool = True) -> Formula:
             return Truth(holds == wanted)
         case Count(variables, found, operator, number):
             inner = tuple(negation_normal(part) for part in found)
-            return Count(variables, inner, operator if wanted else OPPOSITE[operator], number)
+            return Count(
+                variables, inner, operator if wanted else OPPOSITE_COMPARISON[operator], number
+            )
         case Comparison("!=", first, second):
             return negation_normal(Comparison("=", first, second), not wanted)
     return formula if wanted else Not(formula)
 
 
-def _flat(kind: type[And] | type[Or], parts: tuple[Formula, ...]) -> Formula:
+def _flatten(kind: type[And] | type[Or], parts: tuple[Formula, ...]) -> Formula:
     flat: list[Formula] = []
     for part in parts:
         flat += part.parts if isinstance(part, kind) else (part,)
@@ -184,7 +186,7 @@ def guards(formula: Formula, decided: bool) -> list[Guard]:
 # go, with their shares, and clauses that stand there several times get several shares. Each clause
 # is grounded over its own variables. Hard formulas mean the same either way and stay whole.
 
-MOST_CLAUSES = 2**12
+MOST_CLAUSES_PER_RULE = 2**12
 
 Clause = tuple[Formula, ...]
 
@@ -200,7 +202,7 @@ def meanings_differ(rule: Rule) -> bool:
     if rule.weight == np.inf:
         return False
     formula = negation_normal(rule.formula)
-    return _has(formula, Forall) or not _is_simple(formula)
+    return _contains(formula, Forall) or not _is_simple(formula)
 
 
 def types_to_expand(rule: Rule) -> set[str]:
@@ -232,8 +234,8 @@ def _is_simple(formula: Formula) -> bool:
     return True
 
 
-def _has(formula: Formula, kind: type) -> bool:
-    return isinstance(formula, kind) or any(_has(part, kind) for part in parts(formula))
+def _contains(formula: Formula, kind: type) -> bool:
+    return isinstance(formula, kind) or any(_contains(part, kind) for part in parts(formula))
 
 
 def _split_rule(rule: Rule, universe: Universe) -> Iterator[Rule]:
@@ -295,10 +297,11 @@ def _distribute(formula: Formula, rule: Rule) -> list[Clause]:
             products: list[Clause] = [()]
             for part in found:
                 clauses = _distribute(part, rule)
-                if len(products) * len(clauses) > MOST_CLAUSES:
+                if len(products) * len(clauses) > MOST_CLAUSES_PER_RULE:
                     raise LimitError(
-                        f"{rule.place}: splitting this formula gives more than {MOST_CLAUSES} "
-                        "clauses; the weight meaning `formula` needs no splitting"
+                        f"{rule.place}: splitting this formula gives more than "
+                        f"{MOST_CLAUSES_PER_RULE} clauses; the weight meaning `formula` "
+                        "needs no splitting"
                     )
                 products = [left + right for left in products for right in clauses]
             return products
@@ -513,7 +516,11 @@ def remove_empty_types(
     program: Program, known: Database, queried: frozenset[str]
 ) -> tuple[Program, tuple[str, ...]]:
     """Leave out what has no groundings, and say so; in other dialects types must have constants."""
-    empty = empty_types(program, [known]) if program.dialect in SMALL else frozenset[str]()
+    empty = (
+        empty_types(program, [known])
+        if program.dialect in SMALL_LETTER_DIALECTS
+        else frozenset[str]()
+    )
     numbers = [
         number
         for number, rule in enumerate(program.rules)

@@ -9,22 +9,25 @@ from orbitmc.errors import MOST_ERRORS, ManyInputError
 from orbitmc.mln.language.scanner import STRING, Dialect, Place, Statement, unquote
 from orbitmc.mln.language.syntax import Predicate
 
-NAME = r"-?[^\W\d][\w'-]*"
-TYPE = rf"\+?\s*+{NAME}(?:\s++{NAME})?\s*+[!?]?"
+TYPE_NAME = r"-?[^\W\d][\w'-]*"
+TYPE = rf"\+?\s*+{TYPE_NAME}(?:\s++{TYPE_NAME})?\s*+[!?]?"
 DECLARATION = re.compile(
-    rf"(?P<prefix>\*\*|[*@+])?\s*+(?:(?P<value>{NAME})\s++)?(?P<name>{NAME})\s*+"
+    rf"(?P<prefix>\*\*|[*@+])?\s*+(?:(?P<value>{TYPE_NAME})\s++)?(?P<name>{TYPE_NAME})\s*+"
     rf"(?P<arguments>\((?P<types>\s*+(?:{TYPE}\s*+(?:,\s*+{TYPE}\s*+)*+)?)\))?"
 )
 ARGUMENT = re.compile(
-    rf"\s*(?P<plus>\+)?\s*(?P<type>{NAME})(?:\s+(?P<named>{NAME}))?\s*(?P<mark>[!?])?\s*"
+    rf"\s*(?P<plus>\+)?\s*(?P<type>{TYPE_NAME})(?:\s+(?P<named>{TYPE_NAME}))?\s*(?P<mark>[!?])?\s*"
 )
-KEYWORDS = {"exist", "forall"}
-CONSTANTS = re.compile(rf"(?P<type>{NAME})\s*=\s*\{{")
-PIECE = re.compile(rf"{STRING}|\"[^\n]*|\.\.\.|,|[^\s,{{}}\"]+|.", re.DOTALL)
+QUANTIFIER_WORDS = {"exist", "forall"}
+CONSTANT_LIST = re.compile(rf"(?P<type>{TYPE_NAME})\s*=\s*\{{")
+CONSTANT_PIECE = re.compile(rf"{STRING}|\"[^\n]*|\.\.\.|,|[^\s,{{}}\"]+|.", re.DOTALL)
 QUOTED = re.compile(STRING)
 WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 CONSTANT = re.compile(r"-?\d+|[^\W_][\w'-]*")
-SMALL = ("tuffy", "pracmln")  # dialects whose constants may begin with small letters
+SMALL_LETTER_DIALECTS = (
+    "tuffy",
+    "pracmln",
+)  # dialects whose constants may begin with small letters
 ANY_CONSTANT = re.compile(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|[\w:;~][\w'.:;$~\\/!-]*")
 BYTES_PER_CONSTANT = 500  # until its atoms are numbered
 
@@ -72,7 +75,7 @@ class Declaration:
 def declaration(statement: Statement, dialect: Dialect) -> Declaration | None:
     """Read a statement as a declaration if it has the looks of one."""
     match = DECLARATION.fullmatch(statement.text)
-    if not match or {match["name"].lower(), (match["value"] or "").lower()} & KEYWORDS:
+    if not match or {match["name"].lower(), (match["value"] or "").lower()} & QUANTIFIER_WORDS:
         return None
     if match["value"] and not match["arguments"]:
         return None
@@ -113,10 +116,12 @@ def constants(
 
     `known` constants are there already, which count as ranges are weighed against memory.
     """
-    match = CONSTANTS.match(statement.text)
+    match = CONSTANT_LIST.match(statement.text)
     if not match:
         return None
-    pieces = [piece for piece in PIECE.finditer(statement.text, match.end()) if piece[0].strip()]
+    pieces = [
+        piece for piece in CONSTANT_PIECE.finditer(statement.text, match.end()) if piece[0].strip()
+    ]
     if not pieces or pieces[-1][0] != "}":
         raise statement.error(len(statement.text), "expected '}' at the end of the constants")
     names: dict[str, None] = {}
@@ -143,9 +148,11 @@ def constants(
 @lru_cache(maxsize=2**16)
 def explain_bad_constant(word: str, dialect: Dialect) -> str:
     """Say why a word without quotes cannot be a constant, or nothing."""
-    if not (ANY_CONSTANT if dialect in SMALL else CONSTANT).fullmatch(word):
+    if not (ANY_CONSTANT if dialect in SMALL_LETTER_DIALECTS else CONSTANT).fullmatch(word):
         return f"expected a constant, found {quote(word)}; quote names with other characters"
-    if dialect not in SMALL and not (word[0].isupper() or word[0].isdigit() or word[0] == "-"):
+    if dialect not in SMALL_LETTER_DIALECTS and not (
+        word[0].isupper() or word[0].isdigit() or word[0] == "-"
+    ):
         return (
             f"the constant {quote(word)} starts with a small letter, as only variables do; "
             f'write {word[0].upper() + word[1:]} or "{word}"'

@@ -18,7 +18,7 @@ from orbitmc.mln.language.scanner import STRING, Dialect, Notation, Statement
 LETTERS: dict[Dialect, str] = {"lomrf": r"\w'"}  # where - is always an operator
 USUAL_LETTERS = r"\w'-"
 MARKED_LETTERS = r"\w'.:;$~\\/-"  # of constants where variables are marked
-OPERATORS = {
+CONNECTIVES = {
     "iff": "<=>",
     "implies": "=>",
     "comparison": "=/=|!=|<>|==|<=|>=|<|>|=",
@@ -30,7 +30,7 @@ OPERATORS = {
     "end": r"\Z",
 }
 QUANTIFIER = r"(?i:EXIST|FORALL)(?![\w'-])"
-COUNT = r"(?i:COUNT)(?=\s*\()"
+COUNT_WORD = r"(?i:COUNT)(?=\s*\()"
 
 # How tightly what waits for an operand binds; an open bracket holds until it is closed.
 OPEN, QUANTIFIER_POWER, NOT_POWER, TIGHTEST = -1, 0, 5, 9
@@ -38,14 +38,14 @@ LOOSE = {"iff": 1, "implies": 2}
 TIGHT = {"comparison": 6, "sum": 7, "product": 8}
 AND_TIGHT = {"or": 3, "and": 4}
 OR_TIGHT = {"and": 3, "or": 4}
-KEYWORDS = {"exist", "forall", "not"}
+OPERATOR_WORDS = {"exist", "forall", "not"}
 
 CALL = re.compile(r"\s*\((\s*\))?")
 COMMA = re.compile(r"\s*,")
 BRACKET = re.compile(r"\s*\(")
-CLOSE = re.compile(r"\s*\)")
+CLOSE_BRACKET = re.compile(r"\s*\)")
 BAR = re.compile(r"\s*\|")
-COMPARED = re.compile(r"\s*(==|=|<=|>=)\s*(\d{1,9})(?!\w)")
+COUNT_BOUND = re.compile(r"\s*(==|=|<=|>=)\s*(\d{1,9})(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ def words(notation: Notation) -> Words:
     operands = _operands(name, letters, marked)
     first = {"quantifier": QUANTIFIER, "not": negation}
     if dialect == "pracmln":
-        first["count"] = COUNT
+        first["count"] = COUNT_WORD
     return Words(
         operand=_one_of({**first, **operands}),
         term=_one_of(operands),
-        operator=_one_of({**connectives, **OPERATORS}),
+        operator=_one_of({**connectives, **CONNECTIVES}),
         atom=re.compile(rf"\s*({word})\s*\(\s*{word}(?:\s*,\s*{word})*\s*\)"),
         argument=re.compile(word),
         variable=re.compile(rf"\s*({name})"),
@@ -167,7 +167,7 @@ ENDING_WORDS = {
     "": "the end of the formula",
 }
 
-HINTS = {
+SYNTAX_HINTS = {
     "&": "'and' is written ^",
     "->": "'implies' is written =>",
     "<->": "'if and only if' is written <=>",
@@ -186,15 +186,15 @@ HINTS = {
 }
 FOUND = re.compile(rf"{STRING}|<->|->|:-|:=|\+\+|--|<=>|=>|-?\w[\w'.-]*|.", re.DOTALL)
 ARROW = re.compile(r"<?->")  # its parts could stand for themselves
-BLANKS = re.compile(r"\s*")
+WHITE_SPACE = re.compile(r"\s*")
 COUNTED = re.compile(r"(?i:\bCOUNT)\s*\([^|]*\Z")
-COUNTS = "counts are pracmln's; see dialect pracmln"
+COUNTS_HINT = "counts are pracmln's; see dialect pracmln"
 
 
 def syntax_error(statement: Statement, offset: int, expected: str) -> InputError:
     """Say what was expected at a place, and what stands there."""
     text = statement.text
-    blanks = BLANKS.match(text, offset)
+    blanks = WHITE_SPACE.match(text, offset)
     offset = blanks.end() if blanks else offset
     arrow = ARROW.search(text, max(offset - 2, 0), offset + 3)
     offset = arrow.start() if arrow and arrow.start() <= offset < arrow.end() else offset
@@ -202,7 +202,7 @@ def syntax_error(statement: Statement, offset: int, expected: str) -> InputError
     token = quote(piece[0]) if piece else "the end of the formula"
     message = f"expected {expected}, found {token}"
     if token == "'|'" and COUNTED.search(text, 0, offset):
-        return statement.error(offset, f"{message}; {COUNTS}")
+        return statement.error(offset, f"{message}; {COUNTS_HINT}")
     return statement.error(offset, message + _hint(offset, piece))
 
 
@@ -216,8 +216,8 @@ def _hint(offset: int, piece: re.Match[str] | None) -> str:
     token = piece[0] if piece else ""
     if offset == 0 and token in ("=>", "<=>", "^", "v"):
         return f"; a formula goes on in the next line only if {token} stands at the end of the line"
-    if token in HINTS:
-        return f"; {HINTS[token]}"
+    if token in SYNTAX_HINTS:
+        return f"; {SYNTAX_HINTS[token]}"
     if re.fullmatch(r"-?\d+(\.\d+)?", token):
         return "; weights stand before formulas (those of predicates are Forclift's, and not read)"
     if token == ".":
@@ -229,8 +229,8 @@ MOST_PARTS = 200_000
 """Atoms, negations and brackets of one formula, also after its quantifiers are replaced."""
 
 IN_CALL = {"sum", "product", "comma", "close", "step"}
-ENDS = {"end", "close"}
-CLOSING = {"(": ")", "[": "]", "call": ")", "count": ")", "": ""}
+END_KINDS = {"end", "close"}
+CLOSING_BRACKETS = {"(": ")", "[": "]", "call": ")", "count": ")", "": ""}
 
 
 def parse_sentence(statement: Statement, notation: Notation) -> Sentence:
@@ -268,7 +268,7 @@ class _Parser:
         else:
             self._count_part()
             plain = self.words.atom.match(self.text, self.at)
-            if plain and plain[1].lower() not in KEYWORDS:
+            if plain and plain[1].lower() not in OPERATOR_WORDS:
                 return self._plain_atom(plain)
             match = self.words.operand.match(self.text, self.at)
         if not match:
@@ -307,7 +307,7 @@ class _Parser:
             case "open":
                 self._open(word, start)
             case "not":
-                self._wait(NOT_POWER, "not", start)
+                self._push_pending(NOT_POWER, "not", start)
             case "quantifier":
                 self._quantify(start, word)
             case "count":
@@ -318,7 +318,7 @@ class _Parser:
             case "plus":
                 self.operands.append(self._variable("per_constant"))
             case "star":
-                self._wait(TIGHTEST, "starred", start)
+                self._push_pending(TIGHTEST, "starred", start)
                 name = self._variable("name")
                 return self._read_name(name.start, name.word)
             case _:
@@ -347,11 +347,11 @@ class _Parser:
         """Begin a quantifier: it reaches as far as it can, or in pracmln over a bracket."""
         named = self._variables()
         if self.dialect != "pracmln":
-            self._wait(QUANTIFIER_POWER, "quantified", start, word, named)
+            self._push_pending(QUANTIFIER_POWER, "quantified", start, word, named)
             return
         if word.upper() == "FORALL":
             self.remarks.append((start, "FORALL is Alchemy's; see dialect alchemy"))
-        self._wait(TIGHTEST, "quantified", start, word, named)
+        self._push_pending(TIGHTEST, "quantified", start, word, named)
         bracket = BRACKET.match(self.text, self.at)
         if not bracket:
             raise syntax_error(self.statement, self.at, "'('")
@@ -381,7 +381,7 @@ class _Parser:
         if bar := BAR.match(self.text, self.at):
             self.at = bar.end()
             staying = {tree.word for tree in self._variables()}
-        self._expect(CLOSE, "')' after what is counted")
+        self._expect(CLOSE_BRACKET, "')' after what is counted")
         names = {tree.word: tree for tree in counted.parts if self.notation.is_variable(tree.word)}
         named = tuple(tree for word, tree in names.items() if word not in staying)
         self.operands.append(self._compare_count(start, named, counted))
@@ -389,7 +389,7 @@ class _Parser:
 
     def _compare_count(self, start: int, named: tuple[Tree, ...], body: Tree) -> Tree:
         """Compare a count with the number that follows."""
-        match = self._expect(COMPARED, "=, <= or >= and a whole number after what is counted")
+        match = self._expect(COUNT_BOUND, "=, <= or >= and a whole number after what is counted")
         word = f"{match[1].replace('==', '=')} {match[2]}"
         return Tree("count", start, word, (*named, body))
 
@@ -405,7 +405,7 @@ class _Parser:
         self.pending.append(Pending(OPEN, kind, start, first, word, variables=named))
         self.brackets.append(self.pending[-1])
 
-    def _wait(
+    def _push_pending(
         self, power: int, kind: str, start: int, word: str = "", named: tuple[Tree, ...] = ()
     ) -> None:
         first = len(self.operands)
@@ -420,7 +420,7 @@ class _Parser:
         if not match or wrong:
             raise syntax_error(self.statement, self.at, expected_after(inside, kind))
         start, self.at = match.start(kind), match.end()
-        if kind in ENDS:
+        if kind in END_KINDS:
             return self._end(start, match[kind])
         if kind == "step":
             self._step(start, match[kind])
@@ -434,7 +434,7 @@ class _Parser:
     def _end(self, start: int, word: str) -> bool | None:
         """Finish a bracket or the formula."""
         bracket = self.brackets[-1]
-        if word != CLOSING[bracket.kind]:
+        if word != CLOSING_BRACKETS[bracket.kind]:
             raise syntax_error(self.statement, start, expected_after(bracket.kind, "close"))
         self._reduce_to(OPEN)
         if not word:

@@ -12,7 +12,7 @@ from orbitmc._util.text import MEMORY, Text, quote, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, LimitError, ManyInputError
 from orbitmc.mln.language.declarations import Declaration, constants, declaration
 from orbitmc.mln.language.grammar import Sentence, parse_sentence
-from orbitmc.mln.language.projects import beside, has_marks, read_source, resolve_path
+from orbitmc.mln.language.projects import has_marks, included_path, read_source, resolve_path
 from orbitmc.mln.language.resolution import Conversion, Vocabulary, conversions, rule
 from orbitmc.mln.language.scanner import (
     Dialect,
@@ -38,8 +38,8 @@ from orbitmc.mln.language.syntax import Constraint, Predicate, Program, Rule
 from orbitmc.mln.language.weights import (
     ProbabilityConstraint,
     WeightedText,
-    demand,
-    looks_like_demand,
+    is_probability_constraint,
+    probability_constraint,
     split_weight,
 )
 
@@ -54,13 +54,13 @@ class ParserOptions:
     warnings: dict[str, Place] = field(default_factory=dict)
 
     @property
-    def hopeless(self) -> bool:
+    def has_too_many_errors(self) -> bool:
         """Say whether so much is wrong that reading on helps no one."""
         return len(self.errors) >= MOST_ERRORS
 
     def attempt(self, step: Callable[[], None]) -> None:
         """Take a step, unless it helps no one any more; note what is wrong."""
-        if self.hopeless:
+        if self.has_too_many_errors:
             return
         try:
             step()
@@ -103,7 +103,7 @@ class StatementCollector:
         if self.dialect == "pracmln" and has_marks(source.content):
             self.marked = True
         for statement in statements(source):
-            if self.notes.hopeless:
+            if self.notes.has_too_many_errors:
                 return
             self.order += 1
             self.notes.attempt(lambda: self._statement(statement, including))  # noqa: B023
@@ -112,7 +112,7 @@ class StatementCollector:
         if statement.text.startswith("#"):
             self._directive(statement, including)
             return
-        if self._lists(statement):
+        if self._read_constants(statement):
             return
         declared = declaration(statement, self.dialect)
         if declared and self._is_new(declared):
@@ -133,7 +133,7 @@ class StatementCollector:
             self.formulas.append((self.order, weighed, self.ahead.unique))
         self.ahead = PendingDirective()
 
-    def _lists(self, statement: Statement) -> bool:
+    def _read_constants(self, statement: Statement) -> bool:
         """Take a list of constants in, if the statement is one."""
         listed = constants(statement, self.dialect, self.memory, self.listed)
         if not listed:
@@ -144,7 +144,7 @@ class StatementCollector:
             self.notes.warn(
                 statement.place(0), "lists of constants are Alchemy's; see dialect alchemy"
             )
-        self._mean(kind, "type")
+        self._set_meaning(kind, "type")
         self.constants.setdefault(kind, {}).update(dict.fromkeys(names))
         return True
 
@@ -154,12 +154,12 @@ class StatementCollector:
             raise statement.error(
                 0, "variables with $ (ProbCog) are not supported; write their values"
             )
-        if "P" not in self.predicates and looks_like_demand(statement):
+        if "P" not in self.predicates and is_probability_constraint(statement):
             if self.dialect != "pracmln":
                 raise statement.error(
                     0, "probability constraints are pracmln's and ProbCog's; see dialect pracmln"
                 )
-            self.demands.append((self.order, demand(statement)))
+            self.demands.append((self.order, probability_constraint(statement)))
             return True
         wanted = cardinality(statement) if statement.text.startswith("|") else None
         if wanted and self.dialect != "tuffy":
@@ -202,15 +202,15 @@ class StatementCollector:
         self.predicates[predicate.name] = predicate
         if declared.value:
             self.functions[declared.name] = predicate.name
-        self._mean(declared.name, "function" if declared.value else "predicate")
+        self._set_meaning(declared.name, "function" if declared.value else "predicate")
         for kind in predicate.types:
-            self._mean(kind, "type")
+            self._set_meaning(kind, "type")
             self.constants.setdefault(kind, {})
         if "?" in declared.marks:
             hard = WeightedText(math.inf, True, False, declared.at_most_one())
             self.formulas.append((self.order, hard, ()))
 
-    def _mean(self, name: str, meaning: str) -> None:
+    def _set_meaning(self, name: str, meaning: str) -> None:
         self.meanings.setdefault(name, (meaning, self.order))
 
     def _directive(self, statement: Statement, including: tuple[Path, ...]) -> None:
@@ -222,7 +222,7 @@ class StatementCollector:
             return
         name, packed = file
         try:
-            path = beside(statement.source.name, name, packed=packed)
+            path = included_path(statement.source.name, name, packed=packed)
             if resolve_path(path) in including:
                 raise InputError(f"{name} includes itself")
             text = read_source(path, memory=self.memory)
@@ -231,7 +231,7 @@ class StatementCollector:
         self.read(text, (*including, resolve_path(path)))
 
 
-MOST_COPIES = 2**14  # of formulas with stars
+MOST_STAR_COPIES = 2**14  # of formulas with stars
 DIALECTS = ("alchemy", "pracmln", "tuffy", "lomrf")
 NO_WEIGHT = (
     "the formula has no weight; put one in front, or a full stop at the end to make it hard (what "
@@ -275,7 +275,7 @@ def parse(
 
     `unweighted` says what formulas without weights weigh; else they are refused.
     """
-    gathered = _gathering(dialect, memory)
+    gathered = _new_collector(dialect, memory)
     gathered.read(Text(source, text), ())
     return _Meaning(gathered, learning, unweighted).program()
 
@@ -295,14 +295,14 @@ def read_program(
     A file of a project is named as in `a.pracmln:b.mln`. In dialect pracmln variables are `marked`
     by ? if any is, or if that is said.
     """
-    gathered = _gathering(dialect, memory)
+    gathered = _new_collector(dialect, memory)
     gathered.marked = marked
     for path in [paths] if isinstance(paths, str | Path) else paths:
         gathered.read(read_source(path, memory=memory), (resolve_path(path),))
     return _Meaning(gathered, learning, unweighted).program()
 
 
-def _gathering(dialect: Dialect, memory: int) -> StatementCollector:
+def _new_collector(dialect: Dialect, memory: int) -> StatementCollector:
     if dialect not in DIALECTS:
         raise InputError(f"there is no dialect {quote(dialect)}{suggestion(dialect, DIALECTS)}")
     return StatementCollector(dialect, memory)
@@ -337,7 +337,9 @@ class _Meaning:
         if not self.notes.errors:
             self._complete()
         if self.notes.errors:
-            raise ManyInputError(_in_order(self.notes.errors), unread=self.notes.hopeless)
+            raise ManyInputError(
+                _in_order(self.notes.errors), unread=self.notes.has_too_many_errors
+            )
         return Program(
             {kind: tuple(names) for kind, names in gathered.constants.items()},
             gathered.predicates,
@@ -388,10 +390,11 @@ class _Meaning:
         for offset, remark in sentence.remarks:
             self.notes.warn(sentence.statement.place(offset), remark)
         self.copies += len(converted) - 1
-        if self.copies > MOST_COPIES:
+        if self.copies > MOST_STAR_COPIES:
             place = sentence.statement.place(0)
             raise LimitError(
-                f"{place}: atoms with * make more than {MOST_COPIES:,} copies of formulas so far"
+                f"{place}: atoms with * make more than {MOST_STAR_COPIES:,} copies of formulas "
+                "so far"
             )
         for conversion in converted:
             for kind, name in conversion.terms.constants:

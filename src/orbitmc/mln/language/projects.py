@@ -82,7 +82,7 @@ def _read_member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     return data
 
 
-def beside(source: str, name: str, *, packed: bool) -> Path | str:
+def included_path(source: str, name: str, *, packed: bool) -> Path | str:
     """Give the path of a file that another one includes: in its folder, or in its project."""
     inside = INSIDE.fullmatch(source)
     if inside is not None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
-from orbitmc.mln.language.grammar import COUNTS, Sentence, Tree
+from orbitmc.mln.language.grammar import COUNTS_HINT, Sentence, Tree
 from orbitmc.mln.language.scanner import Notation, Statement, unquote
 from orbitmc.mln.language.syntax import (
     And,
@@ -40,7 +40,7 @@ from orbitmc.mln.language.weights import WeightedText
 
 # Which variable a name means: quantifiers bind names, and no two bind the same one.
 
-NAMES = ("name", "application", "per_constant")
+NAME_KINDS = ("name", "application", "per_constant")
 
 
 @dataclass
@@ -87,7 +87,7 @@ def free_names(tree: Tree) -> Iterator[str]:
         if node.kind == "quantified":
             *named, body = parts
             bound, parts = bound | {name.word for name in named}, (body,)
-        elif node.kind in NAMES and node.word not in bound:
+        elif node.kind in NAME_KINDS and node.word not in bound:
             yield node.word
         waiting += [(part, bound) for part in parts]
 
@@ -148,9 +148,17 @@ class Typing:
         return new
 
 
-FUNCTIONS = {"succ": 1, "plus": 2, "minus": 2, "times": 2, "dividedBy": 2, "mod": 2, "concat": 2}
+FUNCTION_ARITIES = {
+    "succ": 1,
+    "plus": 2,
+    "minus": 2,
+    "times": 2,
+    "dividedBy": 2,
+    "mod": 2,
+    "concat": 2,
+}
 INFIX = {"+": "plus", "-": "minus", "*": "times", "/": "dividedBy", "%": "mod"}
-GROUPS = "; groups of predicates X|Y(?x) are pracmln's, where variables begin with ?"
+GROUPS_HINT = "; groups of predicates X|Y(?x) are pracmln's, where variables begin with ?"
 BACKWARDS = "{} is the name of a variable; to go back by one, see dialect lomrf or write i - 1"
 
 
@@ -188,7 +196,7 @@ class TermReader:
         for name, kind in types.items():
             if not kind and not self.errors:
                 message = f"the variable {name} stands in no atom, so it has no type"
-                self.complain(self._homes[name][2], message)
+                self.add_error(self._homes[name][2], message)
         return types
 
     def arguments(self, tree: Tree, scope: Scope, kinds: Sequence[str]) -> tuple[Term, ...]:
@@ -213,13 +221,13 @@ class TermReader:
             case "sum" | "product":
                 left, right = (self.term(part, scope) for part in tree.parts)
                 return self._typed_term(Arithmetic(INFIX[tree.word], (left, right)), kind)
-        self.complain(tree.start, "expected a term, found a formula")
+        self.add_error(tree.start, "expected a term, found a formula")
         return Constant("")
 
     def _constant(self, tree: Tree, kind: str) -> Constant:
         real = self.vocabulary.notation.dialect in ("tuffy", "pracmln")
         if tree.kind == "number" and not real and not tree.word.lstrip("-").isdigit():
-            self.complain(tree.start, f"the constant {tree.word} is not a whole number")
+            self.add_error(tree.start, f"the constant {tree.word} is not a whole number")
         name = unquote(tree.word)
         if kind:
             self.constants.append((kind, name))
@@ -246,18 +254,18 @@ class TermReader:
         if kind:
             complaint = self.typing.fix(name, kind, offset)
             if complaint:
-                self.complain(offset, complaint)
+                self.add_error(offset, complaint)
         return home[0]
 
     def check_variable(self, tree: Tree) -> None:
         word = tree.word
         if not self.vocabulary.notation.is_variable(word):
-            self.complain(tree.start, f"expected a variable, found the constant {word}")
+            self.add_error(tree.start, f"expected a variable, found the constant {word}")
         if word.endswith("--") and self.vocabulary.notation.dialect != "lomrf":
             self.sentence.remarks.append((tree.start, BACKWARDS.format(word)))
         meaning = self.vocabulary.reserved(word)
         if meaning:
-            self.complain(
+            self.add_error(
                 tree.start,
                 f"{word} is the name of a {meaning}, so no variable can have it; constants start "
                 "with a capital",
@@ -279,7 +287,7 @@ class TermReader:
     def _plus_variable(self, tree: Tree, scope: Scope, kind: str) -> Term:
         variable = self._variable(tree, scope, kind)
         if scope.holder(tree.word).outer:
-            self.complain(tree.start, f"+{tree.word}: a quantified variable cannot have +")
+            self.add_error(tree.start, f"+{tree.word}: a quantified variable cannot have +")
         self.per_constant[variable.name] = None
         return variable
 
@@ -287,17 +295,17 @@ class TermReader:
         name, known = tree.word, self.vocabulary
         if name in known.functions:
             return self._value(tree, scope, kind)
-        if name in FUNCTIONS:
-            self.has(tree, FUNCTIONS[name])
+        if name in FUNCTION_ARITIES:
+            self.has(tree, FUNCTION_ARITIES[name])
             terms = tuple(self.term(argument, scope) for argument in tree.parts)
             return self._typed_term(Arithmetic(name, terms), kind)
         if name in known.predicates:
             message = f"{name} is a predicate, so it is no term"
         else:
             message = f"the function {quote(name)} is not declared"
-            message += suggestion(name, [*known.functions, *FUNCTIONS])
-            message += f"; {COUNTS}" if name.lower() == "count" else ""
-        self.complain(tree.start, message)
+            message += suggestion(name, [*known.functions, *FUNCTION_ARITIES])
+            message += f"; {COUNTS_HINT}" if name.lower() == "count" else ""
+        self.add_error(tree.start, message)
         return Constant("")
 
     def _value(self, tree: Tree, scope: Scope, kind: str) -> Term:
@@ -323,13 +331,13 @@ class TermReader:
             count = f"{wanted} argument{'s' if wanted != 1 else ''}"
             end = tree.start + len(tree.word)
             group = not count_given and self.statement.text[end:].startswith("|")
-            self.complain(
+            self.add_error(
                 tree.start,
-                f"{tree.word} takes {count}, found {count_given}{GROUPS if group else ''}",
+                f"{tree.word} takes {count}, found {count_given}{GROUPS_HINT if group else ''}",
             )
         return count_given == wanted
 
-    def complain(self, offset: int, message: str) -> None:
+    def add_error(self, offset: int, message: str) -> None:
         self.errors.append(self.statement.error(offset, message))
         if len(self.errors) >= MOST_ERRORS:
             raise ManyInputError(self.errors)
@@ -344,9 +352,9 @@ COMPARISONS = {
     "greaterThanEq": ">=",
     "substr": "substr",
 }
-OPERATORS = {"=/=": "!=", "<>": "!=", "==": "="}
+COMPARISON_SYNONYMS = {"=/=": "!=", "<>": "!=", "==": "="}
 MOST_NESTED = 100
-MOST_COPIES = 2**12  # of one formula
+MOST_FORMULA_COPIES = 2**12  # of one formula
 
 
 class Conversion:
@@ -379,12 +387,12 @@ class Conversion:
                 return arrow(*(self._formula(part, scope) for part in parts))
             case "not":
                 if parts[0].kind == "starred":
-                    self.terms.complain(tree.start, "an atom with * cannot be negated")
+                    self.terms.add_error(tree.start, "an atom with * cannot be negated")
                 return Not(self._formula(parts[0], scope))
             case "quantified":
                 return self._quantifier(tree, scope)
             case "comparison":
-                return self._comparison(OPERATORS.get(tree.word, tree.word), parts, scope)
+                return self._comparison(COMPARISON_SYNONYMS.get(tree.word, tree.word), parts, scope)
             case "starred":
                 return self._either_sign(parts[0], scope)
             case "count":
@@ -393,11 +401,11 @@ class Conversion:
                 names = tree.word.split("|")
                 return self._atom(tree._replace(word=names[self._choice(len(names))]), scope)
             case "product" if parts[0].kind in ("name", "application"):
-                self.terms.complain(
+                self.terms.add_error(
                     tree.at, "formulas multiplied with numbers (hybrid features) are not supported"
                 )
             case _:
-                self.terms.complain(tree.start, "expected an atom or a comparison, found a term")
+                self.terms.add_error(tree.start, "expected an atom or a comparison, found a term")
         return Truth(True)
 
     def _quantifier(self, tree: Tree, scope: Scope) -> Formula:
@@ -417,7 +425,7 @@ class Conversion:
         counted = self._formula(body, inner)
         for name in named:
             if inner.names[name.word] not in inner.used:
-                self.terms.complain(name.start, f"{name.word} does not occur in what is counted")
+                self.terms.add_error(name.start, f"{name.word} does not occur in what is counted")
         operator, number = tree.word.split()
         return Count(tuple(inner.used), (counted,), operator, int(number))
 
@@ -453,7 +461,7 @@ class Conversion:
         else:
             message = f"the predicate {quote(name)} is not declared"
             message += suggestion(name, known.predicates)
-        self.terms.complain(tree.start, message)
+        self.terms.add_error(tree.start, message)
 
     def _comparison(self, operator: str, parts: Sequence[Tree], scope: Scope) -> Formula:
         first, second = (self.terms.term(part, scope) for part in parts)
@@ -477,11 +485,11 @@ def conversions(sentence: Sentence, vocabulary: Vocabulary) -> list[Conversion]:
     """Read a formula once for every combination of its alternatives, as those of atoms with *."""
     first = Conversion(sentence, vocabulary)
     copies = math.prod(first.options)
-    if copies > MOST_COPIES:
+    if copies > MOST_FORMULA_COPIES:
         raise sentence.statement.error(
             0,
             f"{len(first.options)} atoms with alternatives (*) make {copies:.3g} formulas; the "
-            f"most is {MOST_COPIES}",
+            f"most is {MOST_FORMULA_COPIES}",
         )
     if first.terms.errors or copies == 1:
         return [first]

@@ -42,18 +42,18 @@ class Place(NamedTuple):
         return InputError(message, source=self.source or None, line=self.line, column=self.column)
 
 
-NOWHERE = Place("", 0, 0)
+NO_PLACE = Place("", 0, 0)
 
 
-BEGUN = r'"(?:[^"\\\n]|\\[^\n])*+'  # a string that may lack its end
-STRING = BEGUN + '"'
-STRINGS = re.compile(BEGUN + '"?')
-LINE = re.compile(r"[^\n]+")
-COMMENT = re.compile(rf'{BEGUN}"?|//[^\n]*|/\*')
+OPEN_STRING = r'"(?:[^"\\\n]|\\[^\n])*+'  # a string that may lack its end
+STRING = OPEN_STRING + '"'
+STRINGS = re.compile(OPEN_STRING + '"?')
+TEXT_LINE = re.compile(r"[^\n]+")
+MLN_COMMENT = re.compile(rf'{OPEN_STRING}"?|//[^\n]*|/\*')
 NO_BREAK = re.compile(r"[^\n]")
 UNFINISHED = ("=>", "^", "|", ",")
 STATEMENT_LIKE = re.compile(r"[=(]")
-ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "r": "\r", "f": "\f"}
+ESCAPED_LETTERS = {"n": "\n", "t": "\t", "b": "\b", "r": "\r", "f": "\f"}
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def without_comments(text: Text) -> Source:
 def _comments(content: str) -> Iterator[tuple[int, int]]:
     """Give where comments begin and end; what begins like one and has no end is none."""
     at, last = 0, content.rfind("*/")
-    while match := COMMENT.search(content, at):
+    while match := MLN_COMMENT.search(content, at):
         start, at = match.span()
         if match[0] == "/*" and at <= last:
             at = content.index("*/", at) + 2
@@ -126,7 +126,7 @@ def statements(source: Source) -> Iterator[Statement]:
     """Give the statements in order: a line each, or several lines if they are unfinished."""
     start = end = 0
     unfinished = listing = False
-    for line in LINE.finditer(source.content):
+    for line in TEXT_LINE.finditer(source.content):
         whole = line[0]
         bare = STRINGS.sub("", whole) if '"' in whole else whole
         stripped = bare.rstrip()
@@ -163,4 +163,4 @@ def unquote(word: str) -> str:
         return word
     if "\\" not in word:
         return word[1:-1]
-    return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), word[1:-1])
+    return re.sub(r"\\(.)", lambda match: ESCAPED_LETTERS.get(match[1], match[1]), word[1:-1])

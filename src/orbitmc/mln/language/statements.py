@@ -28,7 +28,7 @@ from orbitmc.mln.language.syntax import (
 )
 
 IF = ":-"
-SHARED = "@"  # begins the variables of heads, as no variable of a program can
+SHARED_VARIABLE = "@"  # begins the variables of heads, as no variable of a program can
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Completion:
     def _case(self, clause: DefiniteClause, general: Sequence[bool]) -> _Case:
         case = _Case(clause.statement, [])
         for place, (term, free) in enumerate(zip(clause.head.parts, general, strict=False)):
-            variable = Tree("name", 0, f"{SHARED}{place}")
+            variable = Tree("name", 0, f"{SHARED_VARIABLE}{place}")
             if not free:
                 case.head.append(self._generalise(term, place, case))
                 continue
@@ -128,7 +128,7 @@ class Completion:
         """A constant, or a function whose arguments get the names that all clauses share."""
         arguments = []
         for number, part in enumerate(term.parts):
-            variable = Tree("name", 0, f"{SHARED}{place}_{number}")
+            variable = Tree("name", 0, f"{SHARED_VARIABLE}{place}_{number}")
             if self._is_variable(part) and part.word not in case.renamed:
                 case.renamed[part.word] = variable.word
                 arguments.append(variable)
@@ -150,7 +150,7 @@ class Completion:
         bound = [
             Tree("name", 0, name)
             for name in self._variables(whole)
-            if name not in case.renamed and not name.startswith(SHARED)
+            if name not in case.renamed and not name.startswith(SHARED_VARIABLE)
         ]
         inner = _rename(whole, case.renamed)
         return Tree("quantified", 0, "EXIST", (*bound, inner)) if bound else inner
@@ -161,7 +161,7 @@ class Completion:
         """Say that a head without any clause is false."""
         if self._all_functions(name, general, cases):
             return
-        head = tuple(Tree("name", 0, f"{SHARED}{place}") for place in range(len(general)))
+        head = tuple(Tree("name", 0, f"{SHARED_VARIABLE}{place}") for place in range(len(general)))
         defined = []
         for case in cases:
             fixed = [place for place, free in enumerate(general) if not free]
@@ -233,7 +233,7 @@ CARDINALITY = re.compile(
     r"(?P<operator><=|>=|(?<![<>=!/])=)\s*(?P<number>\d{1,9})\s*\.?",
     re.DOTALL,
 )
-BEGUN = re.compile(r"\|\s*\w+[\s\w,]*\|")
+PENDING_BARS = re.compile(r"\|\s*\w+[\s\w,]*\|")
 
 
 class Cardinality(NamedTuple):
@@ -247,7 +247,7 @@ class Cardinality(NamedTuple):
 
 def cardinality(statement: Statement) -> Cardinality | None:
     """Read a statement as a cardinality if it begins like one."""
-    if not BEGUN.match(statement.text):
+    if not PENDING_BARS.match(statement.text):
         return None
     match = CARDINALITY.fullmatch(statement.text)
     if not match:
@@ -269,12 +269,12 @@ def count_atoms(
     free = set(free_variables(formula))
     for name in wanted.names:
         if name not in free:
-            conversion.terms.complain(0, f"{name} does not occur in what is counted")
+            conversion.terms.add_error(0, f"{name} does not occur in what is counted")
     is_observed = [_is_observed(part, predicates) for part in literals]
     observed = list(itertools.compress(literals, is_observed))
     hidden = [part for part, known in zip(literals, is_observed, strict=True) if not known]
     if not hidden:
-        conversion.terms.complain(0, "nothing is counted: all predicates are observed (*)")
+        conversion.terms.add_error(0, "nothing is counted: all predicates are observed (*)")
     names = set(wanted.names)
     inside = [part for part in observed if names & set(free_variables(part))]
     outside = [part for part in observed if not names & set(free_variables(part))]
@@ -301,7 +301,7 @@ DIRECTIVE = re.compile(r"#\s*(?P<word>\w*)\s*(?P<rest>.*)", re.DOTALL)
 UNIQUE = re.compile(r"\{\s*(\+?\s*\??\w+(?:\s*,\s*\+?\s*\??\w+)+)\s*\}")
 QUOTED_NAME = re.compile(r'"(?P<name>[^"\n]+)"|<(?P<packed>[^>\n]+)>')
 PRACMLN = {"fixweight", "group", "unique", "fuzzy", "fixUnitClause", "AdaptiveMLNDependency"}
-IGNORED = {"group", "AdaptiveMLNDependency"}
+IGNORED_DIRECTIVES = {"group", "AdaptiveMLNDependency"}
 
 
 @dataclass
@@ -320,7 +320,7 @@ def directive(statement: Statement, dialect: Dialect, ahead: PendingDirective) -
     word = match["word"]
     if dialect != "pracmln" and word in PRACMLN:
         raise statement.error(0, f"#{word} is pracmln's; see dialect pracmln")
-    if word in IGNORED:
+    if word in IGNORED_DIRECTIVES:
         return f"#{word} is ignored"
     if word.lower() == "fixweight":
         ahead.fixed = True

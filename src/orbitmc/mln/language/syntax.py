@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from orbitmc.mln.language.scanner import NOWHERE, Dialect, Notation, Place
+from orbitmc.mln.language.scanner import NO_PLACE, Dialect, Notation, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Predicate:
     types: tuple[str, ...]
     exclusive: tuple[bool, ...]
     closed: bool | None = None
-    place: Place = field(default=NOWHERE, compare=False)
+    place: Place = field(default=NO_PLACE, compare=False)
 
     @property
     def is_block(self) -> bool:
@@ -164,7 +164,7 @@ class Rule:
     types: Mapping[str, str]
     per_constant: tuple[str, ...] = ()
     fixed: bool = False
-    place: Place = field(default=NOWHERE, compare=False)
+    place: Place = field(default=NO_PLACE, compare=False)
     text: str = field(default="", compare=False)
     weight_variable: str = ""
 

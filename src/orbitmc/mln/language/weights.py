@@ -43,22 +43,28 @@ def _evaluate(node: ast.expr) -> float:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return float(value)
-        case ast.Name(id=name) if name in CONSTANTS:
-            return CONSTANTS[name]
+        case ast.Name(id=name) if name in WEIGHT_CONSTANTS:
+            return WEIGHT_CONSTANTS[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_evaluate(operand)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _evaluate(operand)
-        case ast.BinOp(left=left, op=symbol, right=right) if type(symbol) in OPERATORS:
-            return float(OPERATORS[type(symbol)](_evaluate(left), _evaluate(right)))
+        case ast.BinOp(left=left, op=symbol, right=right) if type(symbol) in WEIGHT_OPERATORS:
+            return float(WEIGHT_OPERATORS[type(symbol)](_evaluate(left), _evaluate(right)))
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as word)]):
-            return INFINITIES[word.strip().lower()] if word.strip().lower() in INFINITIES else _no()
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
-            return FUNCTIONS[name](_evaluate(argument))
-    return _no()
+            return (
+                INFINITIES[word.strip().lower()]
+                if word.strip().lower() in INFINITIES
+                else _refuse()
+            )
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
+            name in WEIGHT_FUNCTIONS
+        ):
+            return WEIGHT_FUNCTIONS[name](_evaluate(argument))
+    return _refuse()
 
 
-def _no() -> float:
+def _refuse() -> float:
     raise InputError("not a number")
 
 
@@ -66,16 +72,16 @@ def _logx(number: float) -> float:
     return LOGARITHM_OF_ZERO if number == 0 else math.log(number)
 
 
-FUNCTIONS: dict[str, Callable[[float], float]] = {
+WEIGHT_FUNCTIONS: dict[str, Callable[[float], float]] = {
     "log": math.log,
     "logx": _logx,
     "exp": math.exp,
     "sqrt": math.sqrt,
     "float": float,
 }
-CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf}
+WEIGHT_CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf}
 INFINITIES = {"inf": math.inf, "-inf": -math.inf, "infinity": math.inf, "-infinity": -math.inf}
-OPERATORS = {
+WEIGHT_OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -85,8 +91,8 @@ OPERATORS = {
 
 
 NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
-PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-WEIGHT = re.compile(rf"(?P<frozen>@)?(?P<weight>{NUMBER})(?P<stop>\.(?!\d))?(?![\w'])")
+PLAIN_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+WRITTEN_WEIGHT = re.compile(rf"(?P<frozen>@)?(?P<weight>{NUMBER})(?P<stop>\.(?!\d))?(?![\w'])")
 UTILITY = re.compile(rf"\s*:\s*(?P<utility>{NUMBER})(?![\w'.])")
 TERM_GOES_ON = re.compile(r"\s*(?:[=<>/%]|!=|\+\s*\d|-\s*\d)")
 EXPRESSION = re.compile(r"[-+]?[(\w.][^\s!^]*(?=\s)")
@@ -135,7 +141,7 @@ def split_weight(statement: Statement, dialect: Dialect) -> WeightedText:
 
 def _prefix(statement: Statement, dialect: Dialect) -> WeightedText:
     text = statement.text
-    number = WEIGHT.match(text)
+    number = WRITTEN_WEIGHT.match(text)
     expression = dialect == "pracmln" and not (
         number and text[number.end() : number.end() + 1].isspace()
     )
@@ -163,7 +169,7 @@ def _numeric_weight(statement: Statement, number: re.Match[str], dialect: Dialec
     utility = UTILITY.match(statement.text, number.end())
     end = utility.end() if utility else number.end()
     fixed = bool(number["frozen"] or number["stop"])
-    foreign = dialect == "alchemy" and not PLAIN.fullmatch(number["weight"])
+    foreign = dialect == "alchemy" and not PLAIN_NUMBER.fullmatch(number["weight"])
     remark = f"Alchemy cannot read weights like {number['weight']}" if foreign else ""
     return WeightedText(weight, fixed, utility is not None, statement.after(end), remark)
 
@@ -215,13 +221,13 @@ class ProbabilityConstraint(NamedTuple):
     text: str
 
 
-def looks_like_demand(statement: Statement) -> bool:
+def is_probability_constraint(statement: Statement) -> bool:
     """Whether a statement has the form of a probability constraint."""
     match = CONSTRAINT.fullmatch(statement.text)
     return match is not None and evaluate(match["number"]) is not None
 
 
-def demand(statement: Statement) -> ProbabilityConstraint:
+def probability_constraint(statement: Statement) -> ProbabilityConstraint:
     """Read a statement that looks like a demand."""
     match = CONSTRAINT.fullmatch(statement.text)
     assert match

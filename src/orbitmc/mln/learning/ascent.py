@@ -42,12 +42,12 @@ def first_step(objective: CompositeLikelihood, weights: Floats | None = None) ->
 def _round(objective: CompositeLikelihood, step: Step, iterations: int) -> Step:
     prior = objective.prior
 
-    def downwards(learned: Floats) -> tuple[float, Floats]:
+    def negated(learned: Floats) -> tuple[float, Floats]:
         value, slope = objective.value_and_slope(prior.complete(learned))
         return -value, -slope[prior.learned]
 
     result = minimize(
-        downwards,
+        negated,
         step.weights[prior.learned],
         jac=True,
         method="L-BFGS-B",
@@ -68,22 +68,22 @@ def _round(objective: CompositeLikelihood, step: Step, iterations: int) -> Step:
 RATE = 0.1
 COOLING = 25  # iterations until steps begin to shrink
 MEMORY, SQUARE_MEMORY, SMALL = 0.9, 0.999, 1e-8  # as usual for Adam (Kingma & Ba 2015)
-LONGEST = 0.5  # how far one step may move a weight
+LONGEST_STEP = 0.5  # how far one step may move a weight
 
 
 class Adam:
     """Steps of similar length for all weights, in the direction of recent slopes.
 
-    `kept` is all that later moves need to know of earlier ones; iterations count from 1.
+    `arrays` is all that later moves need to know of earlier ones; iterations count from 1.
     """
 
     def __init__(self, weights: int) -> None:
-        self.kept: Arrays = {"mean": np.zeros(weights), "square": np.zeros(weights)}
+        self.arrays: Arrays = {"mean": np.zeros(weights), "square": np.zeros(weights)}
 
     def move(self, iteration: int, slope: Floats, worlds: Sequence[States], prior: Prior) -> Floats:
-        mean = MEMORY * self.kept["mean"] + (1 - MEMORY) * slope
-        square = SQUARE_MEMORY * self.kept["square"] + (1 - SQUARE_MEMORY) * slope**2
-        self.kept = {"mean": mean, "square": square}
+        mean = MEMORY * self.arrays["mean"] + (1 - MEMORY) * slope
+        square = SQUARE_MEMORY * self.arrays["square"] + (1 - SQUARE_MEMORY) * slope**2
+        self.arrays = {"mean": mean, "square": square}
         mean = mean / (1 - MEMORY**iteration)
         square = square / (1 - SQUARE_MEMORY**iteration)
         rate = RATE / np.sqrt(1 + iteration / COOLING)
@@ -97,7 +97,7 @@ class DiagonalNewton:
     """
 
     def __init__(self) -> None:
-        self.kept: Arrays = {}
+        self.arrays: Arrays = {}
 
     def move(self, iteration: int, slope: Floats, worlds: Sequence[States], prior: Prior) -> Floats:
         precision = prior.deviation**-2
@@ -107,7 +107,7 @@ class DiagonalNewton:
         along += precision * float(direction @ direction)
         length = float(slope @ direction) / along if along > 0 else 0.0
         step = length * direction / (1 + iteration / COOLING)
-        return np.asarray(step * min(1.0, LONGEST / max(np.abs(step).max(initial=0.0), SMALL)))
+        return np.asarray(step * min(1.0, LONGEST_STEP / max(np.abs(step).max(initial=0.0), SMALL)))
 
 
 Optimiser = Adam | DiagonalNewton
@@ -119,8 +119,8 @@ Optimiser = Adam | DiagonalNewton
 # later weights.
 
 SAMPLED_ITERATIONS = 200
-SWEEPS = 5
-FIRST_SWEEPS = 50
+SWEEPS_PER_STEP = 5
+WARM_UP_SWEEPS = 50
 LATENESS = 3  # how much more later weights count in the average (Shamir & Zhang 2013)
 
 
@@ -139,7 +139,9 @@ class ConditionalLikelihood:
     proxy: CompositeLikelihood | None
     completing: Sequence[Chains] = ()
 
-    def slope(self, weights: Floats, *, sweeps: int = SWEEPS) -> tuple[Floats, list[States]]:
+    def slope(
+        self, weights: Floats, *, sweeps: int = SWEEPS_PER_STEP
+    ) -> tuple[Floats, list[States]]:
         """The gradient, 0 for weights that are not learned, and the states that it came from."""
         worlds = [chains.sample(weights, sweeps=sweeps) for chains in self.expecting]
         surplus = self.observed - np.sum([states.mean for states in worlds], axis=0)
@@ -180,11 +182,11 @@ def climb(
 ) -> Iterator[Step]:
     """Take noisy steps; each keeps what another climb needs to go on from it."""
     step, weights, prior = start, start.weights, objective.prior
-    if start.kept:
+    if start.arrays:
         weights = _restore(objective, optimiser, start)
     while step.iteration < iterations:
         number = step.iteration + 1
-        sweeps = SWEEPS if step.iteration else FIRST_SWEEPS
+        sweeps = SWEEPS_PER_STEP if step.iteration else WARM_UP_SWEEPS
         slope, worlds = objective.slope(weights, sweeps=sweeps)
         weights = weights + optimiser.move(number, slope, worlds, prior)
         share = (LATENESS + 1) / (number + LATENESS)
@@ -196,37 +198,37 @@ def climb(
             objective.visible_value(average),
             float(np.abs(slope).max(initial=0.0)),
             finished=number == iterations,
-            kept={"weights": weights, **_arrays_to_keep(objective, optimiser)},
+            arrays={"weights": weights, **_arrays_to_keep(objective, optimiser)},
         )
         yield step
 
 
 def _arrays_to_keep(objective: ConditionalLikelihood, optimiser: Optimiser) -> Arrays:
-    arrays = {f"optimiser/{name}": array for name, array in optimiser.kept.items()}
+    arrays = {f"optimiser/{name}": array for name, array in optimiser.arrays.items()}
     for number, chains in enumerate(objective.chains):
-        arrays |= {f"chains/{number}/{name}": array for name, array in chains.kept.items()}
+        arrays |= {f"chains/{number}/{name}": array for name, array in chains.arrays.items()}
     return arrays
 
 
 def _restore(objective: ConditionalLikelihood, optimiser: Optimiser, step: Step) -> Floats:
     """Bring optimiser and chains to where they were after a step; gives the weights there."""
-    optimiser_arrays = _below("optimiser/", step.kept)
-    require_like(optimiser_arrays, optimiser.kept)
-    optimiser.kept = optimiser_arrays
+    optimiser_arrays = _with_prefix("optimiser/", step.arrays)
+    require_like(optimiser_arrays, optimiser.arrays)
+    optimiser.arrays = optimiser_arrays
     for number, chains in enumerate(objective.chains):
-        chains.restore(_below(f"chains/{number}/", step.kept))
-    weights = {name: array for name, array in step.kept.items() if name == "weights"}
+        chains.restore(_with_prefix(f"chains/{number}/", step.arrays))
+    weights = {name: array for name, array in step.arrays.items() if name == "weights"}
     require_like(weights, {"weights": objective.prior.mean})
     return weights["weights"]
 
 
-def _below(prefix: str, arrays: Arrays) -> Arrays:
+def _with_prefix(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
 
 
 # Hidden atoms: expect their truth, then maximise as if that had been seen (EM).
 
-SLOW = 1e-3  # what an iteration of EM must gain: near the top, L-BFGS is faster
+LEAST_EM_GAIN = 1e-3  # what an iteration of EM must gain: near the top, L-BFGS is faster
 SMALL_STEP = 0.3  # of random starts: with all weights at 0, hidden predicates would stay alike
 
 
@@ -246,7 +248,7 @@ def expectation_maximisation(
         following = _iteration(objective, step)
         gain, step = following.objective - step.objective, following
         yield step
-        if gain < SLOW:
+        if gain < LEAST_EM_GAIN:
             yield from maximise(objective, step, iterations=iterations)
             return
 

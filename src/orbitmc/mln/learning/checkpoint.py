@@ -20,7 +20,7 @@ from orbitmc.mln.language.syntax import Program
 from orbitmc.mln.learning.learner import LearningSettings
 from orbitmc.mln.learning.objectives import Step
 
-KEPT = "kept/"
+ARRAY_PREFIX = "kept/"
 MOST_ITERATIONS = 2**53
 
 ARRAY = re.compile(
@@ -64,7 +64,7 @@ def save(path: Path, step: Step, question: str) -> None:
     """Write a step, whole or not at all."""
     content = io.BytesIO()
     numbers = [step.iteration, step.objective, step.slope]
-    arrays: dict[str, Any] = {f"{KEPT}{name}": array for name, array in step.kept.items()}
+    arrays: dict[str, Any] = {f"{ARRAY_PREFIX}{name}": array for name, array in step.arrays.items()}
     np.savez(
         content,
         question=np.frombuffer(question.encode(), dtype=np.uint8),
@@ -125,6 +125,8 @@ def _step(arrays: dict[str, NDArray[Any]]) -> Step:
     if not 0 <= iteration <= MOST_ITERATIONS:
         raise ValueError("no number of iterations")
     own_arrays = {
-        name.removeprefix(KEPT): array for name, array in arrays.items() if name.startswith(KEPT)
+        name.removeprefix(ARRAY_PREFIX): array
+        for name, array in arrays.items()
+        if name.startswith(ARRAY_PREFIX)
     }
-    return Step(int(iteration), arrays["weights"], objective, slope, kept=own_arrays)
+    return Step(int(iteration), arrays["weights"], objective, slope, arrays=own_arrays)

@@ -27,17 +27,16 @@ from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.mln.learning.objectives import Arrays, require_like
 from orbitmc.mln.learning.worlds import Changes, States, TrainingWorld, TrueCounts
 from orbitmc.sampling.pack import Pack, empty_pack, start_pack, start_values, walk
+from orbitmc.sampling.schedule import LANES
 
 # Chains that go on while the weights of their model change.
-
-LANES = 64  # as in other runs, so that one compiled program serves all
 
 
 class Chains:
     """A pack of chains on one world; it depends on the seed, the world's number and the weights.
 
     Small changes of the weights move the distribution little, so a few sweeps after each keep the
-    chains near it (persistent contrastive divergence). `kept` is all they need to go on. Chains
+    chains near it (persistent contrastive divergence). `arrays` is all they need to go on. Chains
     that are `given` the data change hidden variables only.
     """
 
@@ -53,7 +52,7 @@ class Chains:
         self.world, self.ground, self.counts = world, world.ground, TrueCounts(world.ground)
         self.seed, self.number, self.lanes, self.given = seed, number, lanes, given
         self.changing = indices(np.flatnonzero(world.hidden | (not given)))
-        self.kept: Arrays = {}
+        self.arrays: Arrays = {}
 
     def states(self, weights: Floats, *, sweeps: int) -> Bytes:
         """Go on for some sweeps under these weights; gives the states [variable, lane] reached."""
@@ -61,7 +60,7 @@ class Chains:
         kernel = PartialScan(self.changing) if self.given else SystematicScan()
         pack = self._pack(prepared, kernel)
         walk(prepared, kernel, pack, sweeps * len(self.changing))
-        self.kept = _arrays(pack)
+        self.arrays = _arrays(pack)
         return pack.values
 
     def sample(self, weights: Floats, *, sweeps: int) -> States:
@@ -77,11 +76,11 @@ class Chains:
         require_like(arrays, {"values": values, "common": rng.common, "streams": rng.streams})
         if (arrays["values"] >= cardinality[:, None]).any():
             raise InputError("the chains that were kept have values that no atom has")
-        self.kept = arrays
+        self.arrays = arrays
 
     def _pack(self, prepared: PreparedGraph, kernel: SystematicScan | PartialScan) -> Pack:
         """A pack for these weights, in the state in which the last one was left."""
-        if not self.kept:
+        if not self.arrays:
             pack = start_pack(
                 prepared, kernel, seed=self.seed, number=self.number, lanes=self.lanes
             )
@@ -90,7 +89,7 @@ class Chains:
             return pack
         pack = empty_pack(prepared, kernel, lanes=self.lanes)
         for name, array in _arrays(pack).items():
-            array[...] = self.kept[name]
+            array[...] = self.arrays[name]
         return pack
 
     def _show_data(self, graph: FactorGraph, pack: Pack) -> None:
@@ -108,7 +107,7 @@ def _arrays(pack: Pack) -> Arrays:
 
 MOST_STATES = 2**14  # of a component
 MOST_COMPONENTS = 2**16  # of all worlds: each is listed on its own
-ROUNDING = 1e-9  # of the logarithm of a number of states
+LOG_STATES_TOLERANCE = 1e-9  # of the logarithm of a number of states
 MOST_TRUTHS = 2**23  # features of components in their states, of all worlds: 200 MB at most
 
 
@@ -196,7 +195,7 @@ def are_small(worlds: Sequence[Components]) -> bool:
     """Whether all states of all components can be listed."""
     if sum(len(world.log_states) for world in worlds) > MOST_COMPONENTS:
         return False
-    most = np.log(MOST_STATES) + ROUNDING
+    most = np.log(MOST_STATES) + LOG_STATES_TOLERANCE
     if any(world.log_states.max(initial=0.0) > most for world in worlds):
         return False
     return sum(world.truths() for world in worlds) <= MOST_TRUTHS

@@ -221,9 +221,9 @@ class Task:
         weights = len(self.prior.mean)
         optimiser = Adam(weights) if self.settings.optimiser == "adam" else DiagonalNewton()
         wanted = self.settings.iterations or NOISY_ITERATIONS
-        return climb(objective, optimiser, start or self._beginning(), iterations=wanted)
+        return climb(objective, optimiser, start or self._start(), iterations=wanted)
 
-    def _beginning(self) -> Step:
+    def _start(self) -> Step:
         """Where the pseudo-likelihood is largest, which is near already."""
         if self.is_hidden:
             return self.first()

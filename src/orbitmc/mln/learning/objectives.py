@@ -152,7 +152,7 @@ Arrays = Mapping[str, NDArray[Any]]
 class Step:
     """Weights after some iterations, the objective there, and the largest of its slopes.
 
-    The objective is a log-likelihood with the logarithm of the prior; `kept` is what else is
+    The objective is a log-likelihood with the logarithm of the prior; `arrays` is what else is
     needed to go on as if nothing had happened.
     """
 
@@ -161,7 +161,7 @@ class Step:
     objective: float
     slope: float
     finished: bool = False
-    kept: Arrays = field(default_factory=dict)
+    arrays: Arrays = field(default_factory=dict)
 
 
 def require_like(arrays: Arrays, wanted: Arrays) -> None:

@@ -23,8 +23,8 @@ from orbitmc.mln.grounding.ground_model import graph_of
 from orbitmc.mln.grounding.grounding import Ground, World, ground
 from orbitmc.mln.language.syntax import Constraint, Program, free_variables
 
-TOLERANCE = 1e-8
-MOST_ROUNDS = 1000
+FIT_TOLERANCE = 1e-8
+MOST_FIT_ROUNDS = 1000
 MOST_WEIGHT = 300.0
 MOST_ATOMS = 16  # of one grounding
 
@@ -69,9 +69,9 @@ class _Fit:
 
     def result(self) -> FitResult:
         rounds = 0
-        while max(self._move(constraint) for constraint in self._all) > TOLERANCE:
+        while max(self._move(constraint) for constraint in self._all) > FIT_TOLERANCE:
             rounds += 1
-            if rounds == MOST_ROUNDS or max(map(abs, self.weights.values())) > MOST_WEIGHT:
+            if rounds == MOST_FIT_ROUNDS or max(map(abs, self.weights.values())) > MOST_WEIGHT:
                 raise InputError(f"{self._words()}: no weights give these probabilities")
         rules = list(self.program.rules)
         for number, weight in self.weights.items():
@@ -85,7 +85,7 @@ class _Fit:
         """Bring one probability to its value, as far as one step does; gives how far it was off."""
         now = self._probability(constraint)
         off = abs(now - constraint.probability)
-        if off <= TOLERANCE:
+        if off <= FIT_TOLERANCE:
             return off
         step, before = (
             _log_odds(constraint.probability) - _log_odds(now),

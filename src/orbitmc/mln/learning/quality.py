@@ -19,17 +19,17 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError, LimitError
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.mln.grounding.ground_model import graph_of
-from orbitmc.mln.learning.expectations import LANES, Chains
+from orbitmc.mln.learning.expectations import Chains
 from orbitmc.mln.learning.learner import Task
 from orbitmc.mln.learning.objectives import CompositeLikelihood, Prior
 from orbitmc.mln.learning.worlds import TrainingWorld, changes, concatenate_changes
 from orbitmc.sampling.sampler import sample
-from orbitmc.sampling.schedule import Schedule
+from orbitmc.sampling.schedule import LANES, Schedule
 
 # How well learned weights predict databases that they were not learned from.
 
 SAMPLES = 200  # in each of some hundred chains
-SURE = 1e-6  # nothing is held more certain than this: chains could not tell
+LEAST_CHANCE = 1e-6  # nothing is held more certain than this: chains could not tell
 
 
 @dataclass(frozen=True)
@@ -73,24 +73,24 @@ def _log_chances(world: TrainingWorld, weights: Floats, seed: int) -> Floats:
     ]
     chance = np.where(binary & (world.values == 0), 1.0 - chance, chance)
     chance = np.where(graph.cardinality == 1, 1.0, chance)
-    return np.asarray(np.log(np.clip(chance, SURE, 1.0 - SURE)))
+    return np.asarray(np.log(np.clip(chance, LEAST_CHANCE, 1.0 - LEAST_CHANCE)))
 
 
 MOST_WEIGHTS = 4096  # their matrix takes 128 MiB
-ROUNDS = 8  # of 64 states each: an error from 512 states is itself off by 3 %
+STATE_ROUNDS = 8  # of 64 states each: an error from 512 states is itself off by 3 %
 ROUNDS_PER_WEIGHT = 20 / 64  # 20 states for each weight
 FIRST_SWEEPS, SWEEPS = 100, 10
 
 
-def standard_errors(task: Task, weights: Floats) -> Floats:
+def standard_errors(task: Task, weights: Floats, *, most_weights: int = MOST_WEIGHTS) -> Floats:
     """The standard error of each weight; 0 for those that are not learned.
 
     Not a number where the data leave a direction open that the prior does not close.
     """
     learned = task.prior.learned
-    if learned.sum() > MOST_WEIGHTS:
+    if learned.sum() > most_weights:
         raise LimitError(
-            f"standard errors are computed for up to {MOST_WEIGHTS:,} weights, and "
+            f"standard errors are computed for up to {most_weights:,} weights, and "
             f"{learned.sum():,} are learned"
         )
     errors = np.zeros(len(weights))
@@ -116,7 +116,7 @@ def _positive(variances: Floats) -> Floats:
 def _sampled_information(task: Task, weights: Floats) -> Floats:
     """How true groundings vary together in states of chains, and the prior's precision."""
     learned = task.prior.learned
-    rounds = max(ROUNDS, int(np.ceil(ROUNDS_PER_WEIGHT * learned.sum())))
+    rounds = max(STATE_ROUNDS, int(np.ceil(ROUNDS_PER_WEIGHT * learned.sum())))
     information = np.eye(int(learned.sum())) * task.prior.deviation**-2
     for given, sign in ((False, 1.0), (True, -1.0)):
         for chains in _chains(task, given):
@@ -133,11 +133,11 @@ def _sampled_information(task: Task, weights: Floats) -> Floats:
 def _sampled_slopes(task: Task, weights: Floats) -> Floats:
     """Slopes of the pseudo-likelihood, the prior aside, in states [state, weight] of the model."""
     learned = task.prior.learned
-    total = np.zeros((ROUNDS * LANES, int(learned.sum())))
+    total = np.zeros((STATE_ROUNDS * LANES, int(learned.sum())))
     for chains in _chains(task, given=False):
         chains.states(weights, sweeps=FIRST_SWEEPS)
         states = np.concatenate(
-            [chains.states(weights, sweeps=SWEEPS).copy() for _ in range(ROUNDS)], axis=1
+            [chains.states(weights, sweeps=SWEEPS).copy() for _ in range(STATE_ROUNDS)], axis=1
         )
         for place, values in enumerate(states.T.astype(np.int64)):
             known = changes(replace(chains.world, values=values))

@@ -263,8 +263,7 @@ def _is_single(part: Features) -> bool:
 
 # What one variable can change: true groundings gained or lost, all others as in the data.
 
-Entries = tuple[Ints, Ints, Ints]
-"""Rows, weights, and by how many their true groundings grow."""
+Entries = tuple[Ints, Ints, Ints]  # rows, weights, and by how many their true groundings grow
 
 
 @dataclass(frozen=True)

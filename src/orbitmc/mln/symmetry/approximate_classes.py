@@ -38,7 +38,7 @@ def classes_by_evidence(ground: Ground, clusters: int = 6) -> Classes:
     undecided = _undecided_counts(ground)
     classes = {}
     for kind, free in free_constants(ground).items():
-        traits = np.hstack([counts[kind], *_around(known, kind, counts), undecided[kind]])
+        traits = np.hstack([counts[kind], *_neighbour_means(known, kind, counts), undecided[kind]])
         classes[kind] = np.full(len(free), -1)
         classes[kind][free] = clusters_of_vectors(_standardise(traits[free]), clusters)
     return classes
@@ -126,7 +126,9 @@ def _counts(known: list[Relation], kind: str, size: int) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _around(known: list[Relation], kind: str, counts: dict[str, Floats]) -> Iterator[Floats]:
+def _neighbour_means(
+    known: list[Relation], kind: str, counts: dict[str, Floats]
+) -> Iterator[Floats]:
     """Averages over those to whom constants of a type are related."""
     for relation in known:
         if len(relation.kinds) != 2:
@@ -185,8 +187,7 @@ def _standardise(vectors: Floats) -> Floats:
 # knowledge about single constants, in which rectangles they are (Van den Broeck & Darwiche 2013).
 # What is known of a constant and itself is knowledge about a single one already, and is kept.
 
-MOST_ENTRIES = 2**28
-"""Of a relation as a matrix of bytes."""
+MOST_MATRIX_ENTRIES = 2**28  # of a relation as a matrix of bytes
 
 
 def classes_by_boolean_rank(ground: Ground, rank: int = 5, *, clusters: int = 6) -> Classes:
@@ -214,7 +215,7 @@ def classes_by_boolean_rank(ground: Ground, rank: int = 5, *, clusters: int = 6)
 def _truths(ground: Ground, relation: Relation, truth: int) -> Matrix:
     """Which pairs of constants have a relation of which that is known."""
     shape = tuple(ground.universe.size(kind) for kind in relation.kinds)
-    if shape[0] * shape[1] > MOST_ENTRIES:
+    if shape[0] * shape[1] > MOST_MATRIX_ENTRIES:
         raise LimitError(
             f"{relation.name} has {shape[0] * shape[1]:,} pairs, too many for a matrix; its "
             "Boolean rank cannot be lowered"

@@ -207,7 +207,7 @@ def _in_atom(atom: Atom, predicate: Predicate, types: Mapping[str, str]) -> Name
             yield kind, term.name
         elif isinstance(term, Arithmetic):
             yield kind, None
-            yield from _whole(term, types)
+            yield from _all_constants(term, types)
 
 
 def _in_comparison(comparison: Comparison, types: Mapping[str, str]) -> Named:
@@ -218,11 +218,11 @@ def _in_comparison(comparison: Comparison, types: Mapping[str, str]) -> Named:
         case (Variable(one), Constant(name)) | (Constant(name), Variable(one)) if identity:
             yield types[one], name
         case left, right:
-            yield from _whole(left, types)
-            yield from _whole(right, types)
+            yield from _all_constants(left, types)
+            yield from _all_constants(right, types)
 
 
-def _whole(term: Term, types: Mapping[str, str]) -> Named:
+def _all_constants(term: Term, types: Mapping[str, str]) -> Named:
     return ((types[name], None) for name in variables(term))
 
 

@@ -22,8 +22,7 @@ from orbitmc.mln.symmetry.classes import Classes, fixed_constants, relations
 from orbitmc.symmetry._automorphisms import PointMoves, graph_automorphisms
 from orbitmc.symmetry.encoding import ColoredGraph, GraphEncoder
 
-Images = Mapping[str, Numbers]
-"""For each type, where each constant goes."""
+Images = Mapping[str, Numbers]  # for each type, where each constant goes
 
 
 @dataclass(frozen=True)
@@ -180,10 +179,10 @@ def induced_permutation(ground: Ground, images: Mapping[str, Ints]) -> Permutati
 def _moved_codes(atoms: Atoms, images: Mapping[str, Ints], universe: Universe) -> Ints:
     """Codes of the unknown atoms that speak of a constant that moves, with all of their blocks."""
     kinds, exclusive = atoms.predicate.types, atoms.predicate.exclusive
-    moving = [_moving(images.get(kind)) for kind in kinds]
+    moving = [_moved_constants(images.get(kind)) for kind in kinds]
     values_move = any(len(some) and mark for some, mark in zip(moving, exclusive, strict=True))
     if atoms.default == UNKNOWN and not values_move:
-        codes = _speaking(atoms, moving, universe)
+        codes = _codes_mentioning(atoms, moving, universe)
         return np.asarray(codes[atoms.status(codes) == UNKNOWN])
     codes = atoms.unknown()
     concerned = np.zeros(len(codes), dtype=bool)
@@ -193,13 +192,13 @@ def _moved_codes(atoms: Atoms, images: Mapping[str, Ints], universe: Universe) -
     return np.asarray(codes[np.isin(codes // atoms.width, blocks)])
 
 
-def _moving(images: Ints | None) -> Ints:
+def _moved_constants(images: Ints | None) -> Ints:
     if images is None:
         return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(images != np.arange(len(images)))
 
 
-def _speaking(atoms: Atoms, moving: Sequence[Ints], universe: Universe) -> Ints:
+def _codes_mentioning(atoms: Atoms, moving: Sequence[Ints], universe: Universe) -> Ints:
     """Codes of all atoms with one of the constants at some place."""
     parts = [np.zeros(0, dtype=np.int64)]
     for place, some in enumerate(moving):

@@ -1,0 +1,1 @@
+"""What `docs/skeletons` offers to copy works as it stands."""
