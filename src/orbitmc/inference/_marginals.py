@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
+import numpy as np
+
 from orbitmc import inference
+from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.interrupts import interruptible
-from orbitmc.estimate.marginals import Marginals, Provenance
+from orbitmc.estimate.marginals import Marginals, Provenance, concatenate_columns
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import (
@@ -19,7 +22,7 @@ from orbitmc.inference.answer import (
     run_chains,
     summarise_run,
 )
-from orbitmc.inference.plan import Plan, plan_for_kernel, plan_model
+from orbitmc.inference.plan import Plan, plan_components, plan_for_kernel, plan_model
 from orbitmc.inference.query import (
     Names,
     Program,
@@ -150,15 +153,39 @@ class MarginalsQuestion:
         model, kernel = self.view.model, self.kernel
         if kernel is not None:
             return replace(plan_for_kernel(model, kernel, settings), query=self.names)
-        plan = plan_model(model, settings)
+        apart = settings.method == "auto" and settings.checkpoint is None
+        apart = apart and settings.approximation is None
+        plan = plan_components(model, settings) if apart else plan_model(model, settings)
         return replace(plan, query=self.names if plan.elimination is None else self.wanted)
 
     def from_elimination(self, plan: Plan) -> Marginals:
         return self._render(finish_marginals(eliminate_marginals(plan), plan))
 
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Marginals:
+        if plan.beside is not None:
+            return self._render(self._from_both(plan, plan.beside, observers))
         run, chosen = run_chains(plan, observers, self.view.ground)
         return self._render(finish_marginals(summarise_run(run, plan, chosen), plan))
+
+    def _from_both(self, plan: Plan, beside: Plan, observers: Iterable[RunObserver]) -> Marginals:
+        """Some components exactly, then the others by chains, in the time that is left."""
+        with Stopwatch() as eliminating:
+            exact = eliminate_marginals(beside)
+        hard = replace(plan, query=None, seconds=plan.seconds + eliminating.seconds)
+        run, chosen = run_chains(hard, observers, None)
+        sampled = summarise_run(run, hard, chosen)
+        both = concatenate_columns([exact.columns, sampled.columns])
+        place = {name: number for number, name in enumerate(both.names)}
+        order = np.array([place[name] for name in self.view.model.order], dtype=np.int64)
+        count, rest = len(beside.model.names), len(plan.model.names)
+        about = replace(
+            sampled.about,
+            reason=f"{count:,} variables in components of their own: {beside.reason}; "
+            f"the other {rest:,}: {sampled.about.reason}",
+            seconds=sampled.about.seconds,
+            warnings=(*beside.remarks, *plan.remarks, *sampled.about.warnings),
+        )
+        return Marginals(both.take(order), about).only(plan.query)
 
     def _render(self, marginals: Marginals) -> Marginals:
         return replace(self.view.render(marginals), asked=self.asked)

@@ -27,6 +27,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
+from orbitmc.graph.relevance import components, select_variables
 from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
 from orbitmc.kernels import block_gibbs, mcsat
@@ -58,6 +59,8 @@ UNTIMED_SECONDS = 60.0  # what a run that ends after samples may take, where wor
 SYMMETRY_SHARE = 0.5  # of a run at most goes into looking for its symmetries
 SECONDS_PER_ENTRY = 1e-6  # of a table, to write a model as a graph
 NO_TIME_FOR_SYMMETRIES = "there is no time to look for symmetries in tables of this size"
+SPLIT_SHARE = 0.3  # of the time that was asked for may be over when components are tried apart
+MOST_SAMPLED_COMPONENTS = 64  # the largest ones
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 
@@ -71,7 +74,8 @@ class Plan:
     without compiling. `ruled_out` are methods that cannot answer, or take too long. A `kernel`
     that was given is used as it is, and a `checkpoint` is continued. `query` names the variables
     to report, if not all. A timed run leaves `reserve` seconds for what is done after it. The
-    question does not need the variables that are `left_out`.
+    question does not need the variables that are `left_out`. The plan `beside` eliminates other
+    components of the same model.
     """
 
     model: Model
@@ -88,6 +92,7 @@ class Plan:
     checkpoint: Checkpoint | None = None
     reserve: float = 0.0
     left_out: int = 0
+    beside: Plan | None = None
     begun: float = field(default_factory=working_time)
 
     def record(self) -> dict[str, Any]:
@@ -161,6 +166,45 @@ def plan_model(
     chosen = with_block_work(plan.settings)
     spent = before + planning.seconds
     return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
+
+
+def plan_components(model: Model, settings: Settings) -> Plan:
+    """Let `auto` eliminate what it can: all components, or all but the largest ones.
+
+    What makes a model too wide are mostly few of its components, and large ones. These are
+    sampled; the plan `beside` eliminates the others.
+    """
+    part_of = components(model.graph)
+    sizes = np.bincount(part_of, minlength=1)
+    whole = plan_elimination_of(model, settings)
+    if whole.elimination is not None:
+        return whole
+    largest, count = np.argsort(-sizes, kind="stable"), 1
+    while count < min(len(sizes), MOST_SAMPLED_COMPONENTS) and _has_time_to_split(settings):
+        sampled = np.isin(part_of, largest[:count])
+        easy = plan_elimination_of(select_variables(model, np.flatnonzero(~sampled)), settings)
+        if easy.elimination is not None:
+            hard = select_variables(model, np.flatnonzero(sampled))
+            plan = plan_model(replace(hard, observed={}), settings, too_wide=whole.reason)
+            return replace(plan, beside=easy)
+        count *= 4
+    return plan_model(model, settings, too_wide=whole.reason)
+
+
+def plan_elimination_of(model: Model, settings: Settings) -> Plan:
+    """A plan to eliminate a model; one without an elimination says why there is none."""
+    begun = asked_at(settings)
+    try:
+        firm = harden(model)
+        elimination, reason = plan_elimination(firm.model.graph, settings)
+    except ContradictionError as error:
+        raise explain_contradiction(model, error) from None
+    exact = replace(settings, method="exact")
+    return Plan(firm.model, exact, reason, elimination, remarks=firm.remarks, begun=begun)
+
+
+def _has_time_to_split(settings: Settings) -> bool:
+    return settings.seconds is None or _spent(settings) <= SPLIT_SHARE * settings.seconds
 
 
 def with_block_work(settings: Settings) -> Settings:
