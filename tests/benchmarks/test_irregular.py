@@ -36,7 +36,7 @@ def test_all_kinds_of_models_are_looked_at(irregular):
     assert set(models(irregular).KINDS) == set(KINDS)
 
 
-SLOW = {"zeros": "its search for a possible state takes minutes at times"}
+SLOW = {"zeros": "to draw a state, blocks are chosen and annealed, which takes minutes"}
 
 
 @pytest.mark.parametrize(
