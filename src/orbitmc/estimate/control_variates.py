@@ -76,8 +76,8 @@ def row_shares(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
     """
     centred, centred_excess = _centre(chances), _centre(excess)
     total, both, square = (
-        _by_variable((one * two).sum(axis=1), row_start)
-        for one, two in (
+        _by_variable((first * second).sum(axis=1), row_start)
+        for first, second in (
             (centred, centred),
             (centred, centred_excess),
             (centred_excess, centred_excess),
@@ -315,7 +315,7 @@ def factor_sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
     """Do what `secants` does, for any factors."""
     groups = list(factor_groups(graph))
     pairs = list(_pairs(graph.variables, groups))
-    means = [np.zeros((len(one.own), _height(one), one.shape[1])) for one in pairs]
+    means = [np.zeros((len(part.own), _height(part), part.shape[1])) for part in pairs]
     chances = _chances if graph.has_zeros() else _finite_chances
     value_start = np.concatenate([[0], np.cumsum(graph.cardinality, dtype=np.int64)])
     lanes = states.shape[1]

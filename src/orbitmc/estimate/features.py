@@ -118,7 +118,7 @@ def ratio(
     """
     both, given_mean = column_means(every, recorded, lanes).mean(axis=1)
     share = both / given_mean
-    left = [(own[:, :1] - share * own[:, 1:]) / given_mean for own in every]
+    left = [(sums[:, :1] - share * sums[:, 1:]) / given_mean for sums in every]
     parts = part_lengths(recorded) * (lanes // COLUMNS)
     for residual in left:
         residual[: len(parts)] += share * parts[:, None, None]

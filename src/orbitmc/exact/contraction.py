@@ -389,7 +389,7 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
             continue
         check_interrupt()
         scope, message = sum_out(
-            [tables[one] for one in sorted(readers[variable])], variable, sizes
+            [tables[reader] for reader in sorted(readers[variable])], variable, sizes
         )
         for reader in tuple(readers[variable]):
             for member in tables.pop(reader)[0]:

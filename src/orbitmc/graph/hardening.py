@@ -138,8 +138,10 @@ def _reachable_entries(graph: FactorGraph, factor: int, domains: Domains) -> NDA
     scope = graph.scope_of(factor)
     left = [domains.of(int(variable)) for variable in scope]
     if factor >= graph.first_clause:
-        hit = [own[value] for own, value in zip(left, graph.satisfying_of(factor), strict=True)]
-        others = [own.sum() > met for own, met in zip(left, hit, strict=True)]
+        hit = [
+            allowed[value] for allowed, value in zip(left, graph.satisfying_of(factor), strict=True)
+        ]
+        others = [allowed.sum() > met for allowed, met in zip(left, hit, strict=True)]
         return np.array([all(others), any(hit)])
     reached = np.ones(1, dtype=np.bool_)
     for values in left:

@@ -51,16 +51,16 @@ def relevant(model: Model, targets: Sequence[int]) -> tuple[Model, FactorGraph |
     graph = model.graph
     asked = np.zeros(graph.variables, dtype=np.bool_)
     asked[list(targets)] = True
-    kept = ~barren_variables(graph, asked)
-    factors = _factors_within(graph, kept)
+    relevant_variables = ~barren_variables(graph, asked)
+    factors = _factors_within(graph, relevant_variables)
     part_of = components(graph, factors)
     near = np.zeros(part_of.max(initial=-1) + 1, dtype=np.bool_)
     near[part_of[asked]] = True
-    variables = kept & near[part_of]
+    variables = relevant_variables & near[part_of]
     if variables.all():
         return model, None
     part = select_variables(model, np.flatnonzero(variables), factors)
-    left = np.flatnonzero(kept & ~variables)
+    left = np.flatnonzero(relevant_variables & ~variables)
     left_out = select(graph, left, np.flatnonzero(_factors_within(graph, ~variables) & factors))
     return part, left_out if left_out.has_zeros() else None
 

@@ -138,13 +138,15 @@ class ConstantSwaps(NamedTuple):
 
 
 @shared
-def swap_image(swaps: ConstantSwaps, variable: Index, one: Index, other: Index) -> tuple[int, bool]:
+def swap_image(
+    swaps: ConstantSwaps, variable: Index, constant: Index, other: Index
+) -> tuple[int, bool]:
     """Where the swap of two constants carries a variable, and whether it speaks of `other` too.
 
     NOBODY stands for an atom that is no variable.
     """
     family = swaps.family[variable]
-    kind, ours, theirs = swaps.kind[one], swaps.digit[one], swaps.digit[other]
+    kind, ours, theirs = swaps.kind[constant], swaps.digit[constant], swaps.digit[other]
     code, both = swaps.code[variable], False
     for place in range(swaps.place_start[family], swaps.place_start[family + 1]):
         if swaps.place_kind[place] == kind:

@@ -44,9 +44,9 @@ def root_of(parent: Numbers, point: Index) -> Index:
 
 
 @shared
-def unite(parent: Numbers, one: Index, other: Index) -> bool:
+def unite(parent: Numbers, point: Index, other: Index) -> bool:
     """Join two classes under the smaller representative; tells whether they were apart."""
-    first, second = root_of(parent, one), root_of(parent, other)
+    first, second = root_of(parent, point), root_of(parent, other)
     if first == second:
         return False
     parent[max(first, second)] = min(first, second)

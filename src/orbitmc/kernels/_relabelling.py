@@ -155,7 +155,7 @@ def relabelling(
     >>> om.testing.check_kernel(kernel, models=[grid]).stationary < 1e-9
     True
     """
-    chosen = [check_set(graph, one) for one in sets]
+    chosen = [check_set(graph, members) for members in sets]
     if not chosen or len(labels) != len(chosen):
         raise InputError(f"{len(chosen)} sets need as many pairs of labels, at least one")
     factors = []
@@ -170,7 +170,7 @@ def relabelling(
     return Relabelling(
         start=starts(np.array([len(members) for members in chosen])),
         member=indices(np.concatenate(chosen)),
-        first=readonly(np.array([one for one, _ in labels], dtype=np.uint8)),
+        first=readonly(np.array([label for label, _ in labels], dtype=np.uint8)),
         second=readonly(np.array([other for _, other in labels], dtype=np.uint8)),
         factor_start=starts(np.array([len(part) for part in factors])),
         factor=indices(np.concatenate(factors)),

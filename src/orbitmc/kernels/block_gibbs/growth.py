@@ -214,7 +214,7 @@ class Block:
         self.total = 0
         self.interior: set[int] = set()
 
-    def shifted(self, by: int) -> "Block":
+    def shift(self, by: int) -> "Block":
         """The same block of a copy of the graph, whose variables come so much later."""
         other = copy(self)
         other.order = [member + by for member in self.order]

@@ -123,14 +123,16 @@ def low_width(
     return BlockGibbs(plans(graph, domains, blocks))
 
 
-def low_width_of_copies(one: FactorGraph, graph: FactorGraph, *, most_work: float) -> BlockGibbs:
+def low_width_of_copies(
+    original: FactorGraph, graph: FactorGraph, *, most_work: float
+) -> BlockGibbs:
     """Block Gibbs on copies of a graph side by side, which have zeros in the same places.
 
     Blocks are chosen for one of them, in its share of the work.
     """
-    copies = graph.variables // one.variables
-    grown = grow_blocks(one, _domains(one), MOST_BLOCK_ENTRIES, most_work / copies)
-    blocks = [block.shifted(k * one.variables) for k in range(copies) for block in grown]
+    copies = graph.variables // original.variables
+    grown = grow_blocks(original, _domains(original), MOST_BLOCK_ENTRIES, most_work / copies)
+    blocks = [block.shift(k * original.variables) for k in range(copies) for block in grown]
     return BlockGibbs(plans(graph, _domains(graph), blocks))
 
 
