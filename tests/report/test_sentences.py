@@ -47,10 +47,14 @@ def test_only_variables_of_the_same_component_are_blamed(word, state):
 
 
 @pytest.fixture(scope="module")
-def tied():
+def tied(tmp_path_factory):
+    """A run that is kept has all variables, also those that the query does not need."""
     model = om.read(shared("bn-bif/alarm.bif"))
     evidence, query = UNASKED
-    return om.marginals(model, evidence, query=query, method="gibbs", samples=500, seed=0)
+    kept = tmp_path_factory.mktemp("tied") / "x.run"
+    return om.marginals(
+        model, evidence, query=query, method="gibbs", samples=500, seed=0, checkpoint=kept
+    )
 
 
 def test_variables_that_nobody_asked_about_are_named_when_they_have_not_mixed(tied):
