@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from orbitmc import Model, Run
     from orbitmc._util.arrays import Floats
-    from orbitmc.conditionals import PreparedGraph
-    from orbitmc.kernels import Kernel
 
 
 SAMPLES_HELP = "Samples in every chain."
@@ -44,9 +42,8 @@ def demo(
     print_remark("the first run compiles for a while")
     model = demo_model()
     truth = om.marginals(model, method="exact").columns.probability[1::2]
-    prepared = om.kernels.prepare(model.graph)
     periods = {GIBBS: NEVER, LMH: SIDE * SIDE}
-    runs = {name: _run(prepared, period, samples, seed) for name, period in periods.items()}
+    runs = {name: _run(model, period, samples, seed) for name, period in periods.items()}
     _show(model, truth, runs)
     for name, run in runs.items():
         print_remark(
@@ -63,15 +60,13 @@ def demo_model() -> "Model":
     return om.ising_grid(SIDE, SIDE, COUPLING, FIELD * (own - own.mean()) + TILT)
 
 
-def _kernel(prepared: "PreparedGraph", period: int) -> "Kernel":
+def _run(model: "Model", period: int, samples: int, seed: int) -> "Run":
     """Gibbs, and a proposal to turn all spins over after every `period` of its steps."""
-    kernels = om.kernels
-    return kernels.alternation(kernels.gibbs(), kernels.flips(prepared), period=period)
-
-
-def _run(prepared: "PreparedGraph", period: int, samples: int, seed: int) -> "Run":
+    prepared = om.kernels.prepare(model.graph)
+    jumps = om.kernels.flips(prepared)
+    kernel = om.kernels.alternation(om.kernels.gibbs(), jumps, period=period)
     schedule = om.Schedule(samples=samples, warm_up=5, snapshots=True)
-    return om.sample(prepared, _kernel(prepared, period), schedule, seed=seed)
+    return om.sample(prepared, kernel, schedule, seed=seed)
 
 
 def _show(model: "Model", truth: "Floats", runs: "dict[str, Run]") -> None:

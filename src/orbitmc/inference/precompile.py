@@ -22,6 +22,7 @@ from orbitmc.graph.feasibility import walk_to_state
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.graph.model import model as model_of
+from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
 from orbitmc.groups.decomposition import exchangeable_rows
 from orbitmc.inference._best import best
@@ -145,7 +146,8 @@ def _low_width() -> None:
 
 
 def _eliminated() -> None:
-    """Look for an order, and eliminate."""
+    """Drop what a question does not need, look for an order, and eliminate."""
+    relevant(network(), [0])
     graph = labels().graph
     memory = Settings().memory
     found = eliminate(graph, memory=memory, plan=predict(graph, memory=memory, seconds=1.0))
