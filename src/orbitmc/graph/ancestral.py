@@ -82,7 +82,7 @@ def network_of(graph: FactorGraph, most_left: float = np.inf) -> AncestralNetwor
     return AncestralNetwork(directed, indices(order), indices(np.concatenate([rest, added])))
 
 
-def sums_are_equal(graph: FactorGraph) -> Flags:
+def sums_are_equal(graph: FactorGraph, within: float = LOG_SUM_TOLERANCE) -> Flags:
     """For each entry of `scope` whether its factor's table sums to the same over that variable.
 
     Factors of one shape are looked at together, and each of their tables once; clauses never do.
@@ -93,7 +93,7 @@ def sums_are_equal(graph: FactorGraph) -> Flags:
         size = int(np.prod(shape))
         rows = graph.table_start[tables].astype(np.int64)[:, None] + np.arange(size)
         entries = graph.table[rows].reshape(-1, *shape)
-        even = np.column_stack([_is_even(entries, 1 + axis) for axis in range(len(shape))])
+        even = np.column_stack([_is_even(entries, 1 + axis, within) for axis in range(len(shape))])
         normalised[graph.edges_of(factors, len(shape))] = even[number.reshape(-1)]
     return normalised
 
@@ -114,13 +114,11 @@ def _shapes(graph: FactorGraph) -> list[tuple[Numbers, list[int]]]:
     return [(group, shape) for group, shape in zip(groups, shapes, strict=True) if shape]
 
 
-def _is_even(tables: Floats, axis: int) -> Flags:
+def _is_even(tables: Floats, axis: int, within: float) -> Flags:
     """Which tables, one for each entry of the first axis, sum to the same over an axis."""
     sums = _log_sums(tables, axis).reshape(len(tables), -1)
     with np.errstate(invalid="ignore"):
-        return np.asarray(
-            np.isfinite(sums).all(axis=1) & (np.ptp(sums, axis=1) <= LOG_SUM_TOLERANCE)
-        )
+        return np.asarray(np.isfinite(sums).all(axis=1) & (np.ptp(sums, axis=1) <= within))
 
 
 def _log_sums(tables: Floats, axis: int) -> Floats:

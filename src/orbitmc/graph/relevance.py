@@ -20,6 +20,8 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import select
 
+SAME_SUM = 1e-12  # sums of a table that differ by less, as logarithms, are the same
+
 
 def components(graph: FactorGraph, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
     """Number the connected components; gives the number of each variable's.
@@ -97,7 +99,7 @@ def barren_variables(graph: FactorGraph, asked: Flags) -> Flags:
         graph.scope,
         graph.incident_start,
         graph.incident,
-        sums_are_equal(graph),
+        sums_are_equal(graph, SAME_SUM),
         asked,
     )
 
