@@ -14,7 +14,7 @@ import measuring
 
 import orbitmc as om
 from orbitmc.formats.evidence import read_evidence
-from orbitmc.sampling.initialization import TopStates, cooled_states
+from orbitmc.sampling.initialization import TopStates, cool_states
 
 GRIDS = tuple(f"Grids_{number}" for number in (11, 12, 15, 17))
 PROMEDUS = tuple(f"Promedus_{number}" for number in (11, 13, 17, 21, 27, 33))
@@ -73,7 +73,7 @@ def best(options: Any) -> dict[str, Any]:
 def annealed(model: om.Model, seconds: float) -> float:
     """The log-weight of the best state that cooled chains find."""
     champions, begun = TopStates(model.graph, 1), time.perf_counter()
-    for states in cooled_states(model.graph, seed=1, lanes=64):
+    for states in cool_states(model.graph, seed=1, lanes=64):
         champions.consider(states)
         if time.perf_counter() - begun > seconds:
             break

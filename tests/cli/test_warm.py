@@ -33,7 +33,7 @@ def test_what_is_compiled_is_said_and_counted(monkeypatch, capsys):
 
     monkeypatch.setattr(inference, "compile_question", compile_slowly)
     with ThreadPoolExecutor(1) as pool:
-        assert warm._compiled(pool, ["gibbs", "exact", "flip"]) == (14, 4.5)
+        assert warm._compile_questions(pool, ["gibbs", "exact", "flip"]) == (14, 4.5)
     said = capsys.readouterr().err
     assert "0% compiling for gibbs" in said
     assert "33% compiling for exact" in said
@@ -45,7 +45,7 @@ def test_a_question_that_fails_is_not_passed_over(monkeypatch):
 
     monkeypatch.setattr(inference, "compile_question", fail)
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="exact"):
-        warm._compiled(pool, ["exact"])
+        warm._compile_questions(pool, ["exact"])
 
 
 def test_all_families_that_are_compiled_beforehand_exist():

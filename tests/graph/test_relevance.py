@@ -53,7 +53,7 @@ def by_enumeration(model):
 @pytest.fixture
 def planned(monkeypatch):
     """Small models are planned as large ones are."""
-    monkeypatch.setattr("orbitmc.inference.answer.cached_elimination", lambda *question: None)
+    monkeypatch.setattr("orbitmc.inference.answer.find_elimination", lambda *question: None)
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.4])

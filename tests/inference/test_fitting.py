@@ -26,7 +26,7 @@ from orbitmc.inference.plan import (
     plan_elimination,
     plan_for_kernel,
     plan_model,
-    prepared_for,
+    prepare_within,
     sample_seconds,
     sampling_bytes,
 )
@@ -129,7 +129,7 @@ def ternary(variables):
 def test_a_short_run_makes_fewer_tables_of_conditionals():
     graph = ternary(12_000)  # 2 * 3^4 limits each
     counted, short = (
-        prepared_for(graph, Settings(**end).schedule())
+        prepare_within(graph, Settings(**end).schedule())
         for end in ({"samples": 5}, {"seconds": 0.1})
     )
     assert len(counted.conditionals.limit) == 12_000 * 2 * 3**4

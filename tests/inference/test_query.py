@@ -25,7 +25,7 @@ def test_what_is_not_asked_is_not_computed(monkeypatch, spins):
         "receive",
         lambda self, variable: received.append(variable) or receive(self, variable),
     )
-    monkeypatch.setattr("orbitmc.inference.answer.cached_elimination", lambda *question: None)
+    monkeypatch.setattr("orbitmc.inference.answer.find_elimination", lambda *question: None)
     root = predict(spins.graph).order[-1]
     om.marginals(spins, method="exact", query=[spins.names[root]])
     assert len(received) == 1

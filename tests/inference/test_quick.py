@@ -37,7 +37,7 @@ def named(graph):
 def in_full(model, evidence, **options):
     """The answer of the way that keeps nothing, or None if there is none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("orbitmc.inference.answer.cached_elimination", lambda *question: None)
+        patch.setattr("orbitmc.inference.answer.find_elimination", lambda *question: None)
         try:
             return om.marginals(model, evidence, method="exact", **options)
         except ContradictionError:

@@ -12,7 +12,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.sampling.initialization import (
-    annealed_states,
+    anneal_states,
     best_values,
     heaviest_states,
     hidden_factors,
@@ -81,10 +81,10 @@ def test_hidden_factors_are_wide_and_gain_much():
 
 def test_annealed_states_are_heavy_and_belong_to_the_seed():
     graph = random_graph([3, 9], variables=(10, 12), cardinalities=(2, 3), clauses=True)
-    states = annealed_states(graph, seed=1, group=0, lanes=64)
+    states = anneal_states(graph, seed=1, group=0, lanes=64)
     assert (states < graph.cardinality[:, None]).all()
-    assert (states == annealed_states(graph, seed=1, group=0, lanes=64)).all()
-    assert (states != annealed_states(graph, seed=2, group=0, lanes=64)).any()
+    assert (states == anneal_states(graph, seed=1, group=0, lanes=64)).all()
+    assert (states != anneal_states(graph, seed=2, group=0, lanes=64)).any()
     rng = np.random.default_rng(1)
     anywhere = (rng.random(states.shape) * graph.cardinality[:, None]).astype(np.uint8)
     assert log_weight(graph, states).mean() > log_weight(graph, anywhere).max()
@@ -98,7 +98,7 @@ def test_annealed_states_keep_hard_constraints():
         builder.add_factor([first, first + 1], [0.0, 0.0, 0.0, -np.inf])
     builder.add_factor([0, 2, 4], [0.0] * 7 + [9.0])
     graph = builder.build()
-    states = annealed_states(graph, seed=1, group=0, lanes=32)
+    states = anneal_states(graph, seed=1, group=0, lanes=32)
     assert np.isfinite(log_weight(graph, states)).all()
     assert (states[:, 2] == [1, 0, 1, 0, 1]).all()
 

@@ -130,9 +130,9 @@ def warm(
 
     Nothing is compiled twice: what was compiled before takes no time.
     """
-    names = _chosen(list(inference.QUESTIONS), only or [])
+    names = _choose_questions(list(inference.QUESTIONS), only or [])
     with _pool(min(len(names), processes or inference.available_cores())) as pool:
-        functions, seconds = _compiled(pool, names)
+        functions, seconds = _compile_questions(pool, names)
     print_remark(
         f"compiled {functions} functions in {seconds:.0f} s of all processes; "
         f"kept in {_numba.folder()}"
@@ -140,7 +140,7 @@ def warm(
     return 0
 
 
-def _chosen(known: list[str], only: list[str]) -> list[str]:
+def _choose_questions(known: list[str], only: list[str]) -> list[str]:
 
     for name in only:
         if name not in known:
@@ -164,7 +164,7 @@ def _pool(processes: int) -> "Iterator[ProcessPoolExecutor]":
         pool.shutdown(cancel_futures=True)
 
 
-def _compiled(pool: "ProcessPoolExecutor", names: list[str]) -> tuple[int, float]:
+def _compile_questions(pool: "ProcessPoolExecutor", names: list[str]) -> tuple[int, float]:
     """How many functions, and how many seconds; a bar says which questions are being asked."""
     from concurrent.futures import FIRST_COMPLETED, wait
 

@@ -112,7 +112,8 @@ def read_question(
         return logic_question(path, tuple(pieces or ()), memory, logic or LogicOptions())
     if logic is not None and logic != LogicOptions():
         raise InputError(
-            f"{_named(logic)} belongs to Markov logic programs (.mln, .pracmln)", source=str(path)
+            f"{_name_option(logic)} belongs to Markov logic programs (.mln, .pracmln)",
+            source=str(path),
         )
 
     with CLOCK.apart():
@@ -124,7 +125,7 @@ def read_question(
     return ModelInput(model, seen, record, names)
 
 
-def _named(logic: LogicOptions) -> str:
+def _name_option(logic: LogicOptions) -> str:
     """An option that was set."""
     plain = LogicOptions()
     changed = [name for name in asdict(logic) if getattr(logic, name) != getattr(plain, name)]
@@ -135,7 +136,7 @@ def read_program(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
 ) -> "MarkovLogic":
     """Read a program and all pieces of evidence, files and atoms."""
-    files, texts = _sorted_out(pieces)
+    files, texts = _split_pieces(pieces)
     return inference.read_logic(
         path,
         files,
@@ -155,7 +156,7 @@ def read_program(
 def logic_question(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
 ) -> ModelInput:
-    files, texts = _sorted_out(pieces)
+    files, texts = _split_pieces(pieces)
     asked = read_program(path, pieces, memory, options)
     file = None if options.query_file is None else str(Path(options.query_file).resolve())
     record = {
@@ -166,7 +167,7 @@ def logic_question(
     return ModelInput(asked.model, None, record, program=asked)
 
 
-def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
+def _split_pieces(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Tell files, also several with commas between, from atoms."""
     files: list[Path] = []
     texts: list[str] = []

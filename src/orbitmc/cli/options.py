@@ -333,7 +333,7 @@ def _read(one: Setting, text: str) -> Any:
     except ValueError:
         value = None
     if value is None or not one.accepts(value):
-        raise InputError(f"--set {one.name}: expected {expected(one)}, not {text!r}")
+        raise InputError(f"--set {one.name}: expected {describe_values(one)}, not {text!r}")
     return value
 
 
@@ -349,7 +349,7 @@ def _value(one: Setting, text: str) -> Any:
     return TRUTHS.get(text.lower()) if plain is bool else plain(text)
 
 
-def expected(one: Setting) -> str:
+def describe_values(one: Setting) -> str:
     """What may be typed for a setting, in words."""
     if one.choices:
         return f"{', '.join(one.choices[:-1])} or {one.choices[-1]}"

@@ -123,7 +123,7 @@ def question(
 
         command.__name__, command.__doc__ = answer.__name__, answer.__doc__
         parameters = [one.replace(kind=KEYWORD) for one in (*_model(), *own)]
-        parameters += _shared(without, kinds, method)
+        parameters += _common_parameters(without, kinds, method)
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {one.name: one.annotation for one in parameters}
         return verb(command)
@@ -138,7 +138,7 @@ def _model() -> list[inspect.Parameter]:
     return [inspect.Parameter("model", KEYWORD, annotation=options.ModelFile)]
 
 
-def _shared(
+def _common_parameters(
     without: Collection[str], kinds: Sequence[str], method: Any
 ) -> Iterable[inspect.Parameter]:
     """The common options, and the file for an answer."""

@@ -6,7 +6,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 from orbitmc import _numba, inference
-from orbitmc.cli.session import handled_by, print_remark
+from orbitmc.cli.session import handle_signals, print_remark
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -23,7 +23,7 @@ class Stopping:
     def __init__(self) -> None:
         self.run: Run | None = None
         self.asked = False
-        self._handled = handled_by(self._ask)
+        self._handled = handle_signals(self._ask)
 
     def __call__(self, run: "Run") -> None:
         self.run = run

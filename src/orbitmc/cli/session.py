@@ -32,7 +32,7 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 @contextmanager
-def handled_by(handler: Handler) -> Iterator[None]:
+def handle_signals(handler: Handler) -> Iterator[None]:
     """Let a handler hear of Ctrl-C and of polite requests to end, if this is the main thread.
 
     What is ignored stays so: shells let programs in the background ignore Ctrl-C.
@@ -67,7 +67,7 @@ def handle_interrupts() -> Iterator[None]:
 
     sys.unraisablehook = ask_again
     try:
-        with handled_by(signal.default_int_handler):
+        with handle_signals(signal.default_int_handler):
             yield
     finally:
         sys.unraisablehook = before
@@ -179,17 +179,17 @@ def _exit_code(command: Callable[[], int], debug: bool) -> int:
     except OSError as error:
         return unwritten(error) if error.errno in FULL else _bug(error, debug)
     except KeyboardInterrupt as stop:
-        return _interrupted(str(stop))
+        return _report_interrupt(str(stop))
     except MemoryError:
         print_remark(
             "out of memory; with a smaller --memory, such a run is refused before it starts"
         )
         return 5
     except Exception as error:
-        return _interrupted() if is_interrupt(error) else _bug(error, debug)
+        return _report_interrupt() if is_interrupt(error) else _bug(error, debug)
 
 
-def _interrupted(when: str = "") -> int:
+def _report_interrupt(when: str = "") -> int:
     print_remark(f"interrupted {when or 'before the answer was complete'}")
     return INTERRUPTED
 

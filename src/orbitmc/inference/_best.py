@@ -36,7 +36,7 @@ from orbitmc.inference.settings import (
     merge_options,
 )
 from orbitmc.mln import data
-from orbitmc.sampling.initialization import TopStates, cooled_states
+from orbitmc.sampling.initialization import TopStates, cool_states
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import EliminationPlan
@@ -216,11 +216,11 @@ def _search(
         raise LimitError(f"a variable has {most} values, a search handles up to {MOST_VALUES}")
     preparing = EXACT_STEPS * graph.variables + EXACT_STEPS_OF_FACTORS * graph.factors
     problem = prepare(graph) if clock.has_time_for(preparing) else None
-    bound = _sum_of_maxima(graph) if problem is None else _bound(problem, clock)
+    bound = _sum_of_maxima(graph) if problem is None else _find_bound(problem, clock)
     champions = TopStates(graph, k)
     steps = None if problem is None else Neighbourhoods(problem, settings.seed)
     rounds, packs = 0, settings.packs or 1
-    cooling = cooled_states(
+    cooling = cool_states(
         graph,
         seed=settings.seed,
         lanes=settings.lane_count,
@@ -313,7 +313,7 @@ def _sum_of_maxima(graph: FactorGraph) -> float:
     return graph.constant + float(extremes(graph)[1][graph.table_of].sum())
 
 
-def _bound(problem: Problem, clock: _Clock) -> float:
+def _find_bound(problem: Problem, clock: _Clock) -> float:
     """A log-weight that no state exceeds; a looser one if a good one takes too long."""
     limit = BOUND_SHARE * clock.seconds if clock.rounds is None else math.inf
     found = upper_bound(problem, is_over=lambda: clock() > limit)

@@ -30,7 +30,7 @@ from orbitmc.inference.settings import (
     accepts_settings,
     merge_options,
 )
-from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
+from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sample_log_z
 from orbitmc.sampling.budget import available_cores
 from orbitmc.sampling.pack import check_lanes, start_values
 from orbitmc.sampling.schedule import Schedule
@@ -140,7 +140,7 @@ def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estim
     start_values(graph, 1, np.random.SeedSequence(settings.seed))  # refuses what is impossible
     require_memory(sampling_bytes(graph, replace(settings, lanes=lanes, packs=PACKS)), settings)
     threads = settings.threads or available_cores()
-    found = sampled_log_z(
+    found = sample_log_z(
         graph,
         _schedule(settings),
         seed=settings.seed,

@@ -86,7 +86,7 @@ def overview(model: Model, *, memory: int = MEMORY) -> Overview:
     return Overview(
         variables=len(model.order),
         observed=len(model.observed),
-        forced=len(_forced(domains)),
+        forced=len(_count_forced(domains)),
         factors=graph.first_clause,
         clauses=graph.factors - graph.first_clause,
         tables=len(np.unique(graph.table_of)),
@@ -151,7 +151,7 @@ def _exact_cost(model: Model, memory: int) -> ExactCost:
     return ExactCost(plan.bytes, plan.seconds, plan.width, refusal)
 
 
-def _forced(domains: Domains | None) -> list[int]:
+def _count_forced(domains: Domains | None) -> list[int]:
     if domains is None or len(domains.value_start) < 2:
         return []
     left = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
@@ -164,17 +164,19 @@ def _remarks(model: Model, domains: Domains | None, degrees: NDArray[np.int64]) 
     found = []
     silent = np.flatnonzero(np.diff(graph.incident_start.astype(np.int64)) == 0)
     if len(silent):
-        found.append(f"no factor reads {_named(model, silent)}: every value is equally probable")
+        found.append(
+            f"no factor reads {_name_some(model, silent)}: every value is equally probable"
+        )
     alone = np.flatnonzero((degrees == 0) & (np.diff(graph.incident_start.astype(int)) > 0))
     if len(alone):
-        found.append(f"no factor connects {_named(model, alone)} to any other variable")
+        found.append(f"no factor connects {_name_some(model, alone)} to any other variable")
     single = np.flatnonzero(graph.cardinality == 1)
     if len(single):
-        found.append(f"only one value exists for {_named(model, single)}")
+        found.append(f"only one value exists for {_name_some(model, single)}")
     many = np.flatnonzero(graph.cardinality > MOST_VALUES)
     if len(many):
         found.append(
-            f"more than {MOST_VALUES} values, too many for sampling: {_named(model, many)}"
+            f"more than {MOST_VALUES} values, too many for sampling: {_name_some(model, many)}"
         )
     return [*found, *_remarks_on_factors(model), *_remarks_on_zeros(model, domains)]
 
@@ -219,9 +221,9 @@ def _remarks_on_zeros(model: Model, domains: Domains | None) -> list[str]:
     if domains is None:
         return []
     found = []
-    forced = _forced(domains)
+    forced = _count_forced(domains)
     if forced:
-        found.append(f"constraints leave one value only to {_named(model, forced)}")
+        found.append(f"constraints leave one value only to {_name_some(model, forced)}")
     found.append(
         "some states are impossible, so Gibbs may be frozen, and will report it; MC-SAT changes "
         "several variables at once; exact answers are not affected"
@@ -229,7 +231,7 @@ def _remarks_on_zeros(model: Model, domains: Domains | None) -> list[str]:
     return found
 
 
-def _named(model: Model, variables: Any) -> str:
+def _name_some(model: Model, variables: Any) -> str:
     names = [model.names[variable] for variable in variables[:NAMED]]
     more = len(variables) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")

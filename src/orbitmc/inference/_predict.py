@@ -216,12 +216,12 @@ def predictions(
     if settings.checkpoint is not None:
         raise InputError("many rows are no run that could be saved: leave out the checkpoint")
     chosen = model_in(model).given(evidence)
-    table = inference.read_rows(chosen, rows, _listed(ignore), _listed(ids))
+    table = inference.read_rows(chosen, rows, _as_list(ignore), _as_list(ids))
     names = _resolve_targets(model, query, chosen) or _others(chosen, table.names)
     return inference.RowAnswerer(chosen, table, settings, names, watchers).answers(progress)
 
 
-def _listed(names: Names) -> tuple[str, ...]:
+def _as_list(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 

@@ -45,7 +45,7 @@ from orbitmc.inference.plan import (
     plan_elimination,
     plan_for_kernel,
     plan_model,
-    prepared_for,
+    prepare_within,
     sampling_bytes,
     with_block_work,
 )
@@ -354,7 +354,7 @@ def _kernel(
     graph, size = model.graph, model.graph.variables // len(betas)
     base: Kernel = gibbs()
     small = graph.has_zeros() and graph.variables <= MAX_BLOCK_GIBBS_VARIABLES
-    alone = small and prepared_for(coldest, settings.schedule())
+    alone = small and prepare_within(coldest, settings.schedule())
     if alone and count_frozen_by_single_site(alone, settings):
         work = with_block_work(replace(settings, base="low-width")).block_work
         base = block_gibbs.low_width_of_copies(coldest, graph, most_work=work or math.inf)

@@ -36,13 +36,13 @@ from orbitmc.graph.feasibility import explain_contradiction, possible_states
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
-from orbitmc.inference.cache import cached_elimination
+from orbitmc.inference.cache import find_elimination
 from orbitmc.inference.plan import (
     Plan,
     PlannedKernel,
     choose_kernel,
     is_affordable,
-    prepared_for,
+    prepare_within,
     require_memory,
     sampling_bytes_of,
 )
@@ -146,7 +146,7 @@ def _answer_from_cache(
         return None
     model = query.model if isinstance(query.model, Model) else query.model.model
 
-    row = cached_elimination(model, query.evidence, settings, question.scopes)
+    row = find_elimination(model, query.evidence, settings, question.scopes)
     return None if row is None else question.from_cache(row, query.evidence, settings)
 
 
@@ -202,7 +202,7 @@ def run_chains(
     model, settings, saved = plan.model, plan.settings, plan.checkpoint
     with Stopwatch() as preparing:
         schedule = settings.schedule() if saved is None else saved.header.schedule
-        prepared = plan.prepared or prepared_for(model.graph, schedule)
+        prepared = plan.prepared or prepare_within(model.graph, schedule)
         chosen = (
             choose_kernel(model, prepared, settings, ground)
             if plan.kernel is None
@@ -404,14 +404,14 @@ def _describe_missed_mode(model: Model, run: Run, found: Marginals) -> tuple[str
 def _warnings(found: Marginals) -> tuple[str, ...]:
     """Name the variables that have not mixed or are frozen, asked for or only tied to those."""
     said = []
-    count, names = _doubted(found, FROZEN, SUSPECT)
+    count, names = _find_doubted(found, FROZEN, SUSPECT)
     if count:
         said.append(
             f"{count} variables are frozen in some chains ({first_few(names)}): zeros "
             "in the model keep the chains from changing them, so the numbers of everything "
             "connected to them may be wrong"
         )
-    count, names = _doubted(found, UNMIXED, TIED)
+    count, names = _find_doubted(found, UNMIXED, TIED)
     if count:
         said.append(
             f"{count} variables have not mixed ({first_few(names)}): the chains "
@@ -420,7 +420,7 @@ def _warnings(found: Marginals) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _doubted(found: Marginals, verdict: str, tied: str) -> tuple[int, Sequence[str]]:
+def _find_doubted(found: Marginals, verdict: str, tied: str) -> tuple[int, Sequence[str]]:
     """How many variables have a verdict, and some of them; else those that others are tied to."""
     counts = found.verdicts()
     if verdict in counts:

@@ -178,7 +178,7 @@ class CachedElimination:
         return {**free, **self.values}
 
 
-def cached_elimination(
+def find_elimination(
     model: Model,
     evidence: Evidence | None,
     settings: Settings,
@@ -223,7 +223,7 @@ def _problem(model: Model) -> Problem | None:
         return None
 
 
-def prepared_elimination(
+def prepare_elimination(
     model: Model, hard: tuple[str, ...], soft: tuple[str, ...], settings: Settings
 ) -> Elimination | None:
     """An elimination for rows that observe these variables; None if a row costs too much."""

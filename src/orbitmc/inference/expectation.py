@@ -24,7 +24,7 @@ from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about
-from orbitmc.inference.cache import CachedElimination, cached_elimination
+from orbitmc.inference.cache import CachedElimination, find_elimination
 from orbitmc.inference.feature_sampling import sample_feature, variables_of
 from orbitmc.inference.plan import Plan, plan_model
 from orbitmc.inference.query import Query, Scope, Target, View
@@ -235,7 +235,7 @@ class ExpectationQuestion:
         used = self._names_used(lambda name: np.array([state[name.variable]]), 1)
         while True:
             scopes = [variables_of(names.values()) for names in used]
-            tied = cached_elimination(self.view.model, evidence, settings, scopes)
+            tied = find_elimination(self.view.model, evidence, settings, scopes)
             if tied is None:
                 return None
             means = self._means(used, scopes, tied.tables(scopes))

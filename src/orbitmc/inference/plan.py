@@ -22,7 +22,7 @@ from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.exact.plan import predict, require_fit
+from orbitmc.exact.plan import SECONDS_PER_BUCKET, predict, require_fit
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
@@ -182,6 +182,8 @@ def plan_components(model: Model, settings: Settings) -> Plan:
     largest, count = np.argsort(-sizes, kind="stable"), 1
     while count < min(len(sizes), MOST_SAMPLED_COMPONENTS) and _has_time_to_split(settings):
         sampled = np.isin(part_of, largest[:count])
+        if SECONDS_PER_BUCKET * int((~sampled).sum()) > most_seconds(settings):
+            break
         easy = plan_elimination_of(select_variables(model, np.flatnonzero(~sampled)), settings)
         if easy.elimination is not None:
             hard = select_variables(model, np.flatnonzero(sampled))
@@ -296,7 +298,7 @@ def _plan_blocks_if_frozen(model: Model, settings: Settings, reason: str) -> Pla
     ):
         return None
 
-    prepared = prepared_for(model.graph, settings.schedule())
+    prepared = prepare_within(model.graph, settings.schedule())
     frozen = count_frozen_by_single_site(prepared, settings)
     if frozen == 0:
         return None
@@ -320,7 +322,7 @@ def _plan_with_race(model: Model, settings: Settings, reason: str) -> Plan:
         return Plan(model, settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
 
-    prepared = prepared_for(model.graph, settings.schedule())
+    prepared = prepare_within(model.graph, settings.schedule())
     choice = tuning.run_race(model, prepared, seconds=RACE_SHARE * seconds)
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
@@ -519,7 +521,7 @@ Two packs of 64 chains have half as many sums as four packs of 32.
 """
 
 
-def prepared_for(graph: FactorGraph, schedule: Schedule) -> PreparedGraph:
+def prepare_within(graph: FactorGraph, schedule: Schedule) -> PreparedGraph:
     """Prepare a graph in a share of the time that a run may take; all of it if that is open."""
     if schedule.seconds is None:
         return prepare(graph)

@@ -145,7 +145,7 @@ def _low_width() -> None:
     _ask(spins, method="lmh", base="low-width", alpha=0.8)
 
 
-def _eliminated() -> None:
+def _compile_elimination() -> None:
     """Drop what a question does not need, look for an order, and eliminate."""
     relevant(network(), [0])
     graph = labels().graph
@@ -209,12 +209,12 @@ def _compile_log_weights() -> None:
     log_weight(graph, np.zeros((graph.variables, 1), dtype=np.uint8))
 
 
-def _sliced() -> None:
+def _compile_slices() -> None:
     _ask(network, method="mcsat")
     _ask(network, method="mcsat", slices="samplesat")
 
 
-def _lifted() -> None:
+def _compile_lifted() -> None:
     for make in (plain_spins, ring, network):
         _ask(make, method="lifted")
 
@@ -228,9 +228,9 @@ QUESTIONS: Mapping[str, Callable[[], None]] = {
     "gibbs": _plain_chains,
     "symmetry": _symmetries,
     "lmh": _compile_log_weights,
-    "exact": _eliminated,
-    "mcsat": _sliced,
-    "lifted": _lifted,
+    "exact": _compile_elimination,
+    "mcsat": _compile_slices,
+    "lifted": _compile_lifted,
     "zeros": _starting,
     "best": _best,
     "log-z": _log_z,

@@ -22,7 +22,7 @@ from orbitmc.graph.evidence import Seen, resolve
 from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import execute_plan, marginals
 from orbitmc.inference._predict import Errors, Predictions, Progress
-from orbitmc.inference.cache import prepared_elimination
+from orbitmc.inference.cache import prepare_elimination
 from orbitmc.inference.feature_sampling import join_models, split_marginals
 from orbitmc.inference.plan import (
     MAX_BLOCK_GIBBS_VARIABLES,
@@ -85,7 +85,7 @@ def read_rows(
     """
     columns, count = _columns(table)
     domains = model.domains()
-    copied = _taken_out(columns, count, ignore, ids)
+    copied = _take_out(columns, count, ignore, ids)
     for name in columns:
         if name not in domains:
             raise InputError(
@@ -111,7 +111,7 @@ def read_rows(
     return rows
 
 
-def _taken_out(
+def _take_out(
     columns: dict[str, Iterable[tuple[int, Any]]],
     count: int,
     ignore: Sequence[str],
@@ -156,13 +156,13 @@ def _understood(name: str, cell: Any, values: Sequence[str], known: dict[Any, Ce
     key = (type(cell), cell)
     try:
         if key not in known:
-            known[key] = _looked_up(name, cell, values)
+            known[key] = _look_up(name, cell, values)
         return known[key]
     except TypeError:  # weights in a mapping or a list have no hash
-        return _looked_up(name, cell, values)
+        return _look_up(name, cell, values)
 
 
-def _looked_up(name: str, cell: Any, values: Sequence[str]) -> Cell:
+def _look_up(name: str, cell: Any, values: Sequence[str]) -> Cell:
     try:
         found = resolve({name: cell}, {name: values})
     except InputError as error:
@@ -395,7 +395,7 @@ class RowAnswerer:
     def _eliminate(self, batch: Batch) -> bool:
         """Answer rows of a batch by one elimination; false if that cannot be afforded."""
         hard, soft = (tuple(self.rows.names[k] for k in own) for own in (batch.hard, batch.soft))
-        elimination = prepared_elimination(self.model, hard, soft, self.settings)
+        elimination = prepare_elimination(self.model, hard, soft, self.settings)
         if elimination is None:
             return False
         number = elimination.template.number
@@ -591,7 +591,7 @@ def answer_on_workers(
     small = replace(batch, rows=np.zeros(0, dtype=np.int64))
     work = [PartsWork(small, parts[k : k + each]) for k in range(0, len(parts), max(each, 1))]
     found = Sender(executor).all(
-        _answer_parts, pack_shared(_needed(asked)), work, lambda: asked.stopped
+        _answer_parts, pack_shared(_bytes_needed(asked)), work, lambda: asked.stopped
     )
     asked.stopped = asked.stopped or found is None
     for answers in found or ():
@@ -603,7 +603,7 @@ def _executor(asked: RowAnswerer) -> Executor:
     return asked.settings.executor
 
 
-def _needed(asked: RowAnswerer) -> SharedRows:
+def _bytes_needed(asked: RowAnswerer) -> SharedRows:
     alone = replace(asked.settings, executor=None, threads=1)
     return SharedRows(asked.model, asked.rows, alone, asked.names)
 
@@ -611,6 +611,6 @@ def _needed(asked: RowAnswerer) -> SharedRows:
 def _answer_parts(asked: RowAnswerer, work: PartsWork) -> list[RowTables]:
     names = asked.rows.names
     hard, soft = (tuple(names[k] for k in own) for own in (work.batch.hard, work.batch.soft))
-    elimination = prepared_elimination(asked.model, hard, soft, asked.settings)
+    elimination = prepare_elimination(asked.model, hard, soft, asked.settings)
     assert elimination is not None  # where it was prepared first, it was affordable
     return [asked.answered(elimination, work.batch, *part) for part in work.parts]

@@ -34,7 +34,7 @@ from orbitmc.graph.relevance import components
 from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.sampling.executor import Sender, SharedGraph, pack_shared
-from orbitmc.sampling.initialization import annealed_states, heaviest_states
+from orbitmc.sampling.initialization import anneal_states, heaviest_states
 from orbitmc.sampling.pack import empty_pack, start_pack, walk
 from orbitmc.sampling.schedule import LANES, Schedule
 
@@ -139,11 +139,11 @@ def cool_down_on_workers(
     """The same on workers, a pack in each piece of work; the numbers are the same."""
     numbers = [number * packs + pack for pack in range(packs)]
     work = [(tuple(betas), seed, own) for own in numbers]
-    found = sender.all(_cooled_pack, pack_shared(SharedGraph(graph)), work, stopped)
+    found = sender.all(_cool_pack, pack_shared(SharedGraph(graph)), work, stopped)
     return None if found is None else _combine_packs(graph, found)
 
 
-def _cooled_pack(
+def _cool_pack(
     graph: FactorGraph, work: tuple[tuple[float, ...], int, int]
 ) -> tuple[Floats, Bytes]:
     """What one pack comes to at the foot of a ladder."""
@@ -250,7 +250,7 @@ class SampledLogZ:
     interrupted: bool = False
 
 
-def sampled_log_z(
+def sample_log_z(
     graph: FactorGraph,
     schedule: Schedule,
     *,
@@ -378,7 +378,7 @@ class _Passes:
     def _misses(self, value: float) -> bool:
         """Whether a state must be probable, by its weight, and no lane ended in it."""
         part_of = components(self.graph)
-        searched = annealed_states(self.graph, seed=self.seed, group=0, lanes=SIZE)
+        searched = anneal_states(self.graph, seed=self.seed, group=0, lanes=SIZE)
         earlier = [cooled.states for cooled in self.done]
         state = heaviest_states(self.graph, np.concatenate([searched, *earlier], axis=1), part_of)
         states = self.done[-1].states

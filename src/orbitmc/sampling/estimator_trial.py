@@ -185,7 +185,7 @@ def choose_weight(trial: Trial, controls: Controls, sweeps: float) -> TrialOutco
     plain = (sweeps + PLAIN) * _variance(trial[1].chances, weight)
     prices = {
         looks: (sweeps + looks * CONTROLLED)
-        * _variance(_controlled(means, controls, weight), weight)
+        * _variance(_apply_controls(means, controls, weight), weight)
         for looks, means in trial.items()
     }
     gains = {looks: plain / price if price > 0.0 else 1.0 for looks, price in prices.items()}
@@ -203,7 +203,7 @@ def _means(tallies: list[RaoBlackwellTally], records: int) -> Means:
     return Means(chances, values)
 
 
-def _controlled(means: Means, controls: Controls, weight: Floats) -> Floats:
+def _apply_controls(means: Means, controls: Controls, weight: Floats) -> Floats:
     """Columns with control variates, as much of them for all rows."""
     excess = neumann_series(controls.matrix, means.values - means.chances, controls.terms)
     own, other = (columns - columns.mean(axis=1, keepdims=True) for columns in (means[0], excess))
@@ -242,7 +242,7 @@ def choose_by_trial(run: Run, samples: int, *, cheap: bool) -> EstimatorChoice:
     states = np.ascontiguousarray(run.packs[0].values[:, :SENSITIVITY_STATES])
     with Stopwatch() as watch:
         matrix = sensitivities(run.graph, states)
-        ways = {radius: _scaled_controls(matrix, radius) for radius in radii_for(matrix)}
+        ways = {radius: _scale_controls(matrix, radius) for radius in radii_for(matrix)}
         sweeps = run.spacing / run.graph.variables
         found = {radius: choose_weight(trial, way, sweeps) for radius, way in ways.items()}
     radius = max(found, key=lambda one: found[one].gain)
@@ -256,10 +256,10 @@ def choose_by_trial(run: Run, samples: int, *, cheap: bool) -> EstimatorChoice:
 
 def controls_of(graph: FactorGraph, choice: EstimatorChoice) -> Controls:
     """What corrects the estimates of a run."""
-    return _scaled_controls(sensitivities(graph, choice.states), choice.radius)
+    return _scale_controls(sensitivities(graph, choice.states), choice.radius)
 
 
-def _scaled_controls(matrix: csr_array, radius: float) -> Controls:
+def _scale_controls(matrix: csr_array, radius: float) -> Controls:
     return Controls(scale_to_radius(matrix, radius), terms_for(radius))
 
 

@@ -117,7 +117,7 @@ def search_modes(
     share = lanes // COLUMNS
     found = []
     for group in sorted({number // COLUMNS for number in packs}):
-        states = annealed_states(graph, seed=seed, group=group, lanes=lanes)
+        states = anneal_states(graph, seed=seed, group=group, lanes=lanes)
         for place in range(COLUMNS):
             if pack := packs.get(group * COLUMNS + place):
                 pack.values[:, ::COLUMNS] = states[:, place * share : (place + 1) * share]
@@ -125,7 +125,7 @@ def search_modes(
     return heaviest_states(graph, np.stack(found, axis=1), part_of)
 
 
-def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) -> Bytes:
+def anneal_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) -> Bytes:
     """Cool states down: random ones, uniform ones, and those in which some factors are best."""
     source = np.random.SeedSequence(seed, spawn_key=(Stream.ANNEALED_STARTS + group,))
     wanted = _target_values(graph, lanes, np.random.default_rng(source.spawn(1)[0]))
@@ -245,7 +245,7 @@ class Cooling:
     def states(self, work: Round) -> Bytes:
         """States [variable, lane] that no single change improves."""
         seed, lanes, number, sweeps = work
-        states = annealed_states(self.graph, seed=seed, group=number, lanes=lanes)
+        states = anneal_states(self.graph, seed=seed, group=number, lanes=lanes)
         kernel, rng = SystematicScan(), generator(seed, Stream.BEST_STATES + number, lanes)
         for beta in BETAS if sweeps else ():
             if self.is_over():
@@ -291,7 +291,7 @@ class SharedCooling:
         return Cooling(readonly_graph(self.graph))
 
 
-def cooled_states(
+def cool_states(
     graph: FactorGraph,
     *,
     seed: int,

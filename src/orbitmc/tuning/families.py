@@ -87,7 +87,7 @@ def group_exchange(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return kernels.shuffle(prepared, exchange_blocks(rows), rows=2) if rows else None
 
 
-def guessed_group_exchange(model: Model) -> Propose | None:
+def propose_group_exchange(model: Model) -> Propose | None:
     found = exchange_blocks(_rows(model))
     if not found.blocks:
         return None
@@ -220,24 +220,24 @@ def flip(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return _flips(model, prepared, _all_binary(model))
 
 
-def guessed_flip(model: Model) -> Propose | None:
-    return _guessed_flips(_all_binary(model))
+def propose_flip(model: Model) -> Propose | None:
+    return _propose_flips(_all_binary(model))
 
 
 def component_flips(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return _flips(model, prepared, _components(model))
 
 
-def guessed_component_flips(model: Model) -> Propose | None:
-    return _guessed_flips(_components(model))
+def propose_component_flips(model: Model) -> Propose | None:
+    return _propose_flips(_components(model))
 
 
 def gauge_flips(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return _flips(model, prepared, _parts(model))
 
 
-def guessed_gauge_flips(model: Model) -> Propose | None:
-    return _guessed_flips(_parts(model))
+def propose_gauge_flips(model: Model) -> Propose | None:
+    return _propose_flips(_parts(model))
 
 
 def _all_binary(model: Model) -> list[Numbers]:
@@ -263,7 +263,7 @@ def _flips(model: Model, prepared: PreparedGraph, sets: Sequence[Numbers]) -> Ke
     return kernels.flips(prepared, sets) if sets else None
 
 
-def _guessed_flips(sets: Sequence[Numbers]) -> Propose | None:
+def _propose_flips(sets: Sequence[Numbers]) -> Propose | None:
     if not sets:
         return None
 
@@ -284,7 +284,7 @@ def labels(model: Model, prepared: PreparedGraph) -> Kernel | None:
     )
 
 
-def guessed_labels(model: Model) -> Propose | None:
+def propose_labels(model: Model) -> Propose | None:
     chosen = _label_pairs(model)
     if not chosen:
         return None
@@ -376,11 +376,11 @@ def _approximations(model: Model) -> Iterator[Model]:
     """The bare structure; then with all couplings equal, if they nearly are."""
     bare = symmetry.without_fields(model)
     yield bare
-    if 0.0 < _spread(bare) <= MOST_SPREAD:
+    if 0.0 < _relative_spread(bare) <= MOST_SPREAD:
         yield symmetry.one_coupling(bare)
 
 
-def _spread(model: Model) -> float:
+def _relative_spread(model: Model) -> float:
     """How far couplings are from their mean: 0 if they are equal, 1 if their mean is nothing."""
     couplings = [terms.tables for terms in energy_of(model.graph).terms if terms.is_coupling]
     away = [np.linalg.norm(some - some.mean(axis=0)) / np.linalg.norm(some) for some in couplings]
@@ -427,27 +427,27 @@ FORWARD = "forward draws"
 
 FAMILIES: Mapping[str, Family] = {
     FORWARD: forward_family(),
-    "flip": Family("all binary variables change their values at once", flip, True, guessed_flip),
+    "flip": Family("all binary variables change their values at once", flip, True, propose_flip),
     "component flips": Family(
         "all binary variables of one component change at once",
         component_flips,
         True,
-        guessed_component_flips,
+        propose_component_flips,
     ),
     "gauge flips": Family(
         "a part of strongly coupled variables changes at once",
         gauge_flips,
         True,
-        guessed_gauge_flips,
+        propose_gauge_flips,
     ),
-    "labels": Family("two labels are exchanged everywhere", labels, True, guessed_labels),
+    "labels": Family("two labels are exchanged everywhere", labels, True, propose_labels),
     "reflections": reflection_family(),
     "generators": generator_family(),
     "one-hot": Family("of mutually exclusive variables, another one becomes 1", one_hot_groups),
     "group exchange": Family(
         "two groups of mutually exclusive variables exchange their values",
         group_exchange,
-        guess=guessed_group_exchange,
+        guess=propose_group_exchange,
     ),
     "clusters": Family(
         "clusters of agreeing variables change at once",

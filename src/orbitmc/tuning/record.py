@@ -77,13 +77,13 @@ def combine_jumps(jumps: Sequence[Kernel]) -> Kernel:
 def tuning_from_record(record: object) -> Tuning:
     """Read a recorded recipe; what is wrong with it is said."""
     if not isinstance(record, Mapping):
-        raise InputError(f"moves are an object with families and period, not {_shown(record)}")
+        raise InputError(f"moves are an object with families and period, not {_shorten(record)}")
     for name in record:
         if name not in FIELDS:
-            raise InputError(f"moves have no {_shown(name, FIELDS)}")
+            raise InputError(f"moves have no {_shorten(name, FIELDS)}")
     base = record.get("base", GIBBS)
     if not isinstance(base, str) or base not in BASES:
-        raise InputError(f"moves have no base {_shown(base, BASES)}")
+        raise InputError(f"moves have no base {_shorten(base, BASES)}")
     return Tuning(_families(record), _period(record), _betas(record, base))
 
 
@@ -93,7 +93,7 @@ def _families(record: Mapping[str, Any]) -> tuple[str, ...]:
         raise InputError('the moves need a list "families"')
     for name in families:
         if not isinstance(name, str) or name not in FAMILIES:
-            raise InputError(f"there is no family of moves {_shown(name, FAMILIES)}")
+            raise InputError(f"there is no family of moves {_shorten(name, FAMILIES)}")
     if len(set(families)) < len(families):
         raise InputError("the moves name a family twice; once is enough, all come equally often")
     return tuple(families)
@@ -103,7 +103,7 @@ def _period(record: Mapping[str, Any]) -> int:
     period = record.get("period")
     if not isinstance(period, int) or isinstance(period, bool) or not 0 < period <= LONGEST:
         said = 'the moves need a whole number "period" above 0'
-        raise InputError(f"{said}, not {_shown(period)}; it is at most 2^62")
+        raise InputError(f"{said}, not {_shorten(period)}; it is at most 2^62")
     return period
 
 
@@ -113,13 +113,13 @@ def _betas(record: Mapping[str, Any], base: str) -> tuple[float, ...]:
         raise InputError(f'a list of numbers "betas" belongs to the base {TEMPERING!r} only')
     for beta in betas:
         if type(beta) not in (int, float) or not 0 < beta <= 1:
-            raise InputError(f"betas are numbers above 0 and at most 1, not {_shown(beta)}")
+            raise InputError(f"betas are numbers above 0 and at most 1, not {_shorten(beta)}")
     if len(betas) > MOST_RUNGS:
         raise InputError(f"a ladder has at most {MOST_RUNGS} betas, not {len(betas):,}")
     return tuple(float(beta) for beta in betas)
 
 
-def _shown(found: object, known: Iterable[str] = ()) -> str:
+def _shorten(found: object, known: Iterable[str] = ()) -> str:
     """What was found, shortened if it is long, and what was probably meant."""
     try:
         shown = reprlib.repr(found)

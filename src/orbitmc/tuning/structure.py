@@ -391,7 +391,7 @@ def twins(graph: FactorGraph) -> list[Numbers]:
     np.add.at(outlook, variable, view)
     order = np.argsort(outlook, kind="stable")
     same = outlook[order][1:] == outlook[order][:-1]
-    one, other = _joined(graph, variable, role, outlook, view)
+    one, other = _join_pairs(graph, variable, role, outlook, view)
     ends = np.concatenate([order[:-1][same], one]), np.concatenate([order[1:][same], other])
     shape = (graph.variables, graph.variables)
     links = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=shape)
@@ -401,7 +401,7 @@ def twins(graph: FactorGraph) -> list[Numbers]:
     return [block for block in found if len(block) > 1]
 
 
-def _joined(
+def _join_pairs(
     graph: FactorGraph, variable: Numbers, role: Words, outlook: Words, view: Words
 ) -> tuple[Numbers, Numbers]:
     """Pairs in one factor that are alike beside it, and have the same place in it."""

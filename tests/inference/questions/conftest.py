@@ -9,7 +9,7 @@ from orbitmc.inference import _log_z as shrinking
 def way(request, monkeypatch):
     """By an elimination that is kept for the next question, or by one that is planned anew."""
     if request.param == "planned":
-        monkeypatch.setattr("orbitmc.inference.answer.cached_elimination", lambda *question: None)
+        monkeypatch.setattr("orbitmc.inference.answer.find_elimination", lambda *question: None)
     return request.param
 
 

@@ -13,7 +13,7 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.map import Neighbourhoods
 from orbitmc.graph.model import Model
 from orbitmc.inference import _best as asking
-from orbitmc.sampling.initialization import cooled_states
+from orbitmc.sampling.initialization import cool_states
 from tests.oracle.brute_force import log_weight, states
 from tests.oracle.random_models import random_graph
 
@@ -142,7 +142,7 @@ def test_a_search_is_repeatable_and_proves_what_reaches_the_bound():
 
 
 def test_a_search_without_a_proof_says_so(monkeypatch):
-    monkeypatch.setattr(asking, "_bound", lambda problem, clock: 1e6)
+    monkeypatch.setattr(asking, "_find_bound", lambda problem, clock: 1e6)
     found = om.best(om.ising_grid(4, 4, 0.5, 0.1), method="gibbs", samples=1)
     assert not found.proven
     assert found.bound == 1e6
@@ -282,7 +282,7 @@ def test_a_search_ends_in_its_time_whatever_it_is_doing(monkeypatch):
         return float(len(looks))
 
     monkeypatch.setattr(Stopwatch, "so_far", so_far)
-    monkeypatch.setattr(asking, "_bound", lambda problem, clock: 1e6)
+    monkeypatch.setattr(asking, "_find_bound", lambda problem, clock: 1e6)
     shown = []
     found = om.best(
         om.ising_grid(8, 8, 0.4, 0.1),
@@ -299,7 +299,7 @@ def test_a_search_ends_in_its_time_whatever_it_is_doing(monkeypatch):
 def test_chains_cool_no_further_when_time_is_over():
     graph = om.ising_grid(30, 30, 0.4, 0.1).graph
     looks = iter(range(10**6))
-    cooled = cooled_states(graph, seed=1, lanes=32, is_over=lambda: next(looks) >= 3)
+    cooled = cool_states(graph, seed=1, lanes=32, is_over=lambda: next(looks) >= 3)
     rounds = [next(cooled) for _ in range(12)]  # the last one would take 2 ** 11 sweeps nine times
     assert all(states.shape == (900, 32) for states in rounds)
     assert next(looks) < 3 + 9 * 12

@@ -12,7 +12,7 @@ from tests.inference.questions.truth import hard_models, over, require_honest, s
 def way(request, monkeypatch):
     """By an elimination that is kept for the next question, or by one that is planned anew."""
     if request.param == "planned":
-        monkeypatch.setattr("orbitmc.inference.answer.cached_elimination", lambda *question: None)
+        monkeypatch.setattr("orbitmc.inference.answer.find_elimination", lambda *question: None)
 
 
 def test_exact_marginals_equal_brute_force(way):

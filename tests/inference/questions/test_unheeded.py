@@ -35,7 +35,7 @@ def test_nothing_is_said_where_nothing_was_set_or_all_was_used(question, all_sam
 
 
 def test_answers_that_are_planned_anew_say_so_too(monkeypatch):
-    monkeypatch.setattr("orbitmc.inference.answer.cached_elimination", lambda *question: None)
+    monkeypatch.setattr("orbitmc.inference.answer.find_elimination", lambda *question: None)
     for name in ("joint", "probability", "expect", "information", "log_z"):
         found = QUESTIONS[name](samples=30)
         assert found.about.reason.endswith(f"; {SAID} samples"), name
