@@ -48,6 +48,7 @@ def test_many_values_are_no_reason_to_advise_exact_after_it_was_ruled_out():
         (pair, [[1.0 + (a == b) for a in range(9)] for b in range(9)])
         for pair in itertools.combinations(names, 2)
     ]
+    tables.append((["v0", "wide"], [[1.0 + (a == b) for a in range(300)] for b in range(9)]))
     model = om.model({**dict.fromkeys(names, "abcdefghi"), "wide": [*map(str, range(300))]}, tables)
     with pytest.raises(LimitError, match=r"300 values, .* up to 256") as caught:
         om.marginals(model, samples=9)

@@ -47,6 +47,7 @@ class AgreementQuestion:
             raise InputError("variables that may agree have the same values")
         self.view, self.named, self.scope = view, named, variables_of(named)
         self.scopes = (self.scope,)
+        self.needs = self.scope  # what the answer does not depend on is left out first
 
     def from_cache(self, row: Any, evidence: Evidence | None, settings: Settings) -> Estimate:
         return certain(self._trace(row.tables(self.scopes)[0]), row.about)

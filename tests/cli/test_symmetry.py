@@ -99,7 +99,7 @@ def test_approximations_say_how_often_the_model_accepts():
 
 
 def test_a_model_too_large_for_one_approximation_still_gets_an_answer(monkeypatch):
-    monkeypatch.setattr(low_rank_links, "MOST_COMPLETE_MEMBERS", 3)
+    monkeypatch.setitem(low_rank_links.low_rank.__kwdefaults__, "most_variables", 3)
     found = json.loads(run("symmetry", RING, "--json").stdout)
     assert found["order"] == "8"
     remarks = {one["name"]: one["remark"] for one in found["approximations"]}

@@ -101,7 +101,7 @@ def test_a_model_too_large_for_a_boolean_rank_keeps_its_links_and_says_so(monkey
     model = ising_grid(3, 3, 0.2, np.linspace(-0.3, 0.3, 9).reshape(3, 3))
     asked = {"method": "lmh", "clusters": 6, "samples": 20, "seed": 1}
     usual, unchanged = marginals(model, **asked), marginals(model, **asked, rank=0)
-    monkeypatch.setattr(low_rank_links, "MOST_COMPLETE_MEMBERS", 8)
+    monkeypatch.setitem(low_rank_links.low_rank.__kwdefaults__, "most_variables", 8)
     large = marginals(model, **asked)
     said = "links keep their Boolean rank, 9 variables are too many for less; "
     assert said + unchanged.about.reason.split("; ", 1)[1] in large.about.reason

@@ -16,6 +16,7 @@ from orbitmc.exact.order_search import search_order
 from orbitmc.graph.ancestral import forward_draws, network_of
 from orbitmc.graph.feasibility import contradicts, possible_states, walk_to_state
 from orbitmc.graph.model import Model
+from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
 from orbitmc.inference._marginals import marginals
 from orbitmc.inference.symmetries import symmetry_overview
@@ -83,6 +84,7 @@ def ask_everything(graph):
     values = tuple(tuple(map(str, range(size))) for size in graph.cardinality)
     symmetry_overview(Model(graph, names, values), seconds=600.0)
     marginals(Model(graph, names, values), method="exact")
+    relevant(Model(graph, names, values), [0])
     eliminate(graph)
     automorphisms(graph, values=True)
     drawn = variable_graph(energy_form(graph))
