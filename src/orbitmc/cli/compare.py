@@ -77,16 +77,16 @@ def compare(
         reference = reference_of(asked, seconds=patience, seed=seed + REFERENCE_SEED, memory=memory)
         _tell(f"reference: {reference.how}", quiet)
         racing = [prepare_sampler(sampler) for sampler in samplers]
-    for one in racing:
-        _tell(f"{one.name}: {one.about or 'no jumps'}; ready in {one.seconds:.2g} s", quiet)
+    for racer in racing:
+        _tell(f"{racer.name}: {racer.about or 'no jumps'}; ready in {racer.seconds:.2g} s", quiet)
     figure_files, interrupted = FigureFiles(output, "comparison"), False
     runs = range(seed, seed + seeds)
-    for one, found in error_curves(
+    for racer, curve in error_curves(
         racing, reference, seconds=seconds, seeds=runs, estimators=[estimator]
     ):
-        figure_files.add(model.name, one, found, reference)
-        interrupted |= found.interrupted
-        _tell(_progress(one, found), quiet)
+        figure_files.add(model.name, racer, curve, reference)
+        interrupted |= curve.interrupted
+        _tell(_progress(racer, curve), quiet)
     settings = {
         "model": str(model),
         "evidence": evidence or [],
@@ -126,11 +126,11 @@ def _tell(words: str, quiet: bool) -> None:
         print_remark(words)
 
 
-def _progress(one: "PreparedSampler", found: "ErrorCurve") -> str:
-    if not found.points:
-        return f"{one.name}: no time was left to record anything"
-    last = found.points[-1]
-    return f"{one.name}, seed {last.seed}: KL {last.error.of_estimate:.3g}"
+def _progress(sampler: "PreparedSampler", curve: "ErrorCurve") -> str:
+    if not curve.points:
+        return f"{sampler.name}: no time was left to record anything"
+    last = curve.points[-1]
+    return f"{sampler.name}, seed {last.seed}: KL {last.error.of_estimate:.3g}"
 
 
 def _summarise(rows: Sequence["Row"]) -> None:
@@ -140,6 +140,6 @@ def _summarise(rows: Sequence["Row"]) -> None:
     from orbitmc.compare.figures import endings
 
     titles = ("method", "seconds", "KL", "10 %", "90 %", "Hellinger", "floor of KL")
-    ends = [astuple(one) for one in endings(rows)]
+    ends = [astuple(ending) for ending in endings(rows)]
     lines = [[method, *(f"{number:.3g}" for number in numbers)] for method, *numbers in ends]
     report.show(titles, lines, Console(highlight=False))

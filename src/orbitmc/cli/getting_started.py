@@ -56,8 +56,8 @@ def demo_model() -> "Model":
     """A cold lattice: spins that like to agree, each with a weak field of its own."""
     import numpy as np
 
-    own = np.random.default_rng(FIELD_SEED).normal(size=(SIDE, SIDE))
-    return om.ising_grid(SIDE, SIDE, COUPLING, FIELD * (own - own.mean()) + TILT)
+    noise = np.random.default_rng(FIELD_SEED).normal(size=(SIDE, SIDE))
+    return om.ising_grid(SIDE, SIDE, COUPLING, FIELD * (noise - noise.mean()) + TILT)
 
 
 def _run(model: "Model", period: int, samples: int, seed: int) -> "Run":
@@ -101,8 +101,8 @@ def _errors(run: "Run", truth: "Floats") -> list[tuple[float, float]]:
 
 
 def _sentence(run: "Run") -> str:
-    found = run.outcomes
-    share = found["accepted"] / max(found["proposals"], 1)
+    counts = run.outcomes
+    share = counts["accepted"] / max(counts["proposals"], 1)
     return (
         "\nGibbs turns one spin at a time, so every chain stays on the side, up or down, where\n"
         "it began. LMH also proposes to turn all spins at once: nearly a symmetry of this model,\n"

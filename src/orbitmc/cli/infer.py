@@ -144,21 +144,21 @@ def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "M
     end = math.inf if settings.seconds is None else inference.latest(settings.seconds) - CLOCK()
     try:
         with _numba.time_limit(end):
-            found = inference.log_z(model, settings=limits)
+            log_z = inference.log_z(model, settings=limits)
     except LimitError as error:
-        said = (*about.warnings, f"log Z is not known: {error}")
-        return replace(answer, about=replace(about, warnings=said))
+        warnings = (*about.warnings, f"log Z is not known: {error}")
+        return replace(answer, about=replace(about, warnings=warnings))
     except KeyboardInterrupt:
-        said = (*about.warnings, "interrupted before log Z was known")
-        return replace(answer, about=replace(about, interrupted=True, warnings=said))
-    doubts = () if found.converged else (f"log Z is not to be believed: {found.verdict}",)
+        warnings = (*about.warnings, "interrupted before log Z was known")
+        return replace(answer, about=replace(about, interrupted=True, warnings=warnings))
+    doubts = () if log_z.converged else (f"log Z is not to be believed: {log_z.verdict}",)
     return replace(
         answer,
         about=replace(
             about,
-            log_z=found.value,
-            log_z_error=found.standard_error,
-            interrupted=found.about.interrupted,
+            log_z=log_z.value,
+            log_z_error=log_z.standard_error,
+            interrupted=log_z.about.interrupted,
             warnings=(*about.warnings, *doubts),
         ),
     )
@@ -166,8 +166,8 @@ def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "M
 
 def _limits(settings: "Settings") -> "Settings":
     """Settings with their budget, memory and seed, and nothing of the method."""
-    kept = (*inference.ENDS, "seed", "memory", "threads", "executor")
-    return inference.Settings(**{name: getattr(settings, name) for name in kept})
+    names = (*inference.ENDS, "seed", "memory", "threads", "executor")
+    return inference.Settings(**{name: getattr(settings, name) for name in names})
 
 
 def _one_of(model: Path | None, program: Path | None) -> Path:
@@ -274,22 +274,22 @@ def _model(record: Mapping[str, Any], source: str) -> str:
     return path
 
 
-def _evidence(found: Any, check: records.Check) -> Any:
-    if not check(found):
+def _evidence(record: Any, check: records.Check) -> Any:
+    if not check(record):
         raise InputError("its evidence is not what it should be")
-    return found
+    return record
 
 
-def _are_seen(found: object) -> bool:
+def _are_seen(value: object) -> bool:
     """A value, or weights of values, for each variable."""
-    return isinstance(found, dict) and all(map(_is_seen, found.values()))
+    return isinstance(value, dict) and all(map(_is_seen, value.values()))
 
 
-def _is_seen(found: object) -> bool:
-    if isinstance(found, dict):
-        return all(map(_is_weight, found.values()))
-    return records.is_text(found) or records.is_count(found) or records.list_of(_is_weight)(found)
+def _is_seen(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_weight, value.values()))
+    return records.is_text(value) or records.is_count(value) or records.list_of(_is_weight)(value)
 
 
-def _is_weight(found: object) -> bool:
-    return type(found) in (int, float) and 0 <= found <= sys.float_info.max  # type: ignore[operator]
+def _is_weight(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value <= sys.float_info.max  # type: ignore[operator]

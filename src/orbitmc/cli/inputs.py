@@ -118,8 +118,8 @@ def read_question(
 
     with CLOCK.apart():
         model = formats.read(path, memory=memory)
-    found = [formats.read_evidence(piece, model, memory=memory) for piece in pieces or ()]
-    seen = formats.merge_evidence(found, model)
+    findings = [formats.read_evidence(piece, model, memory=memory) for piece in pieces or ()]
+    seen = formats.merge_evidence(findings, model)
     names = inference.resolve_query(inference.names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
     return ModelInput(model, seen, record, names)
@@ -192,8 +192,8 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
         return None
 
     text = Text("--set moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
-    found = formats.parse_json(text, memory=MEMORY)
-    moves = found.get("moves", found) if isinstance(found, dict) else None
+    parsed = formats.parse_json(text, memory=MEMORY)
+    moves = parsed.get("moves", parsed) if isinstance(parsed, dict) else None
     if not isinstance(moves, dict):
         raise InputError(
             "it holds no moves: an object with families and period", source=text.source
@@ -205,13 +205,13 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
 
 def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:
     """Give all generators in cycle notation: what begins with a bracket is one, the rest files."""
-    found: list[str] = []
+    generators: list[str] = []
     for piece in pieces or ():
         if piece.lstrip().startswith("("):
-            found.append(piece.strip())
+            generators.append(piece.strip())
         else:
-            found.extend(_lines(Path(piece)))
-    return tuple(found)
+            generators.extend(_lines(Path(piece)))
+    return tuple(generators)
 
 
 def _lines(path: Path) -> list[str]:

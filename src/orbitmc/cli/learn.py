@@ -124,7 +124,7 @@ def learn(
     dialect = given.get("dialect", "alchemy")
     read = language.read_program(program, dialect=dialect, learning=True, memory=memory)
     worlds, unseen = (
-        [one for path in paths for one in data.read_databases(path, read, memory=memory)]
+        [database for path in paths for database in data.read_databases(path, read, memory=memory)]
         for paths in (databases, held_out or ())
     )
     if not quiet:
@@ -176,11 +176,11 @@ def _describe_score(learned: "LearningResult") -> list[str]:
     task = learned.task
     if not task.held_out:
         return []
-    found = learning.score(task.held_out, task.prior, learned.weights, seed=task.settings.seed)
-    alone = found.given_others
+    score = learning.score(task.held_out, task.prior, learned.weights, seed=task.settings.seed)
+    alone = score.given_others
     others = "" if alone != alone else f", {alone:.4f} given all other atoms"
     return [
-        f"held out: mean log-probability of {found.atoms:,} atoms {found.given_evidence:.4f} given "
+        f"held out: mean log-probability of {score.atoms:,} atoms {score.given_evidence:.4f} given "
         f"the evidence{others}"
     ]
 

@@ -42,13 +42,13 @@ def check(
     """Say what is in a model, what answers cost, and what looks wrong."""
     logic = LogicOptions(query=as_one(query), **parse_assignments("check", more))
     asked = read_question(model, evidence, memory, logic).model
-    found = inference.overview(asked, memory=memory)
-    if not json and found.exact.seconds is not None and found.exact.seconds <= CHEAP:
-        _print(found, log_z_in_words(asked, memory))
+    overview = inference.overview(asked, memory=memory)
+    if not json and overview.exact.seconds is not None and overview.exact.seconds <= CHEAP:
+        _print(overview, log_z_in_words(asked, memory))
     elif json:
-        print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        print(json_module.dumps(overview.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _print(found, "")
+        _print(overview, "")
     return 0
 
 
@@ -60,18 +60,18 @@ def log_z_in_words(model: "Model", memory: int) -> str:
         return "none: no state is possible"
 
 
-def _print(found: "Overview", log_z: str) -> None:
-    for title, words in _lines(found):
+def _print(overview: "Overview", log_z: str) -> None:
+    for title, words in _lines(overview):
         print(f"{title:<14}{words}")
     if log_z:
         print(f"{'log Z':<14}{log_z}")
-    for remark in found.remarks:
+    for remark in overview.remarks:
         print(f"{'note':<14}{remark}")
 
 
-def _lines(found: "Overview") -> list[tuple[str, str]]:
+def _lines(overview: "Overview") -> list[tuple[str, str]]:
 
-    f = found
+    f = overview
     sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
     packs = "1 pack" if f.packs == 1 else f"{f.packs} packs"
     degrees = f"{f.smallest_degree:,} to {f.largest_degree:,}, {f.mean_degree:.1f} on average"
@@ -82,14 +82,14 @@ def _lines(found: "Overview") -> list[tuple[str, str]]:
         ("entries", f"{f.entries:,}, {f.zeros:.1%} of them zero"),
         ("neighbours", degrees),
         ("components", f"{f.components:,}, the largest of {f.largest_component:,} variables"),
-        ("exact", _exact(found)),
+        ("exact", _exact(overview)),
         ("sampling", f"about {format_bytes(f.sampling_bytes)} for {packs} of {f.lanes} chains"),
     ]
 
 
-def _exact(found: "Overview") -> str:
+def _exact(overview: "Overview") -> str:
 
-    cost = found.exact
+    cost = overview.exact
     if cost.bytes is None or cost.seconds is None or cost.refusal:
         return f"no: {cost.refusal}"
     return f"about {format_bytes(cost.bytes)} and {cost.seconds:.2g} s (width {cost.width})"
@@ -199,7 +199,7 @@ def symmetry(
     logic = LogicOptions(query=as_one(query), **parse_assignments("symmetry", more))
     asked = read_question(model, evidence, memory, logic)
     with Compiling(), CLOCK.asking():
-        found = inference.symmetry_overview(
+        overview = inference.symmetry_overview(
             asked.model,
             ground=None if asked.program is None else asked.program.ground,
             values=values,
@@ -208,27 +208,27 @@ def symmetry(
             approximate=approximate,
         )
     if json:
-        print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        print(json_module.dumps(overview.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _print_symmetry(found)
+        _print_symmetry(overview)
     return 0
 
 
-def _print_symmetry(found: "SymmetryOverview") -> None:
-    print(f"order        {_order(found.order_text)}")
-    rest = "" if found.complete else ", maybe not all"
-    print(f"found        {found.how} in {found.seconds:.2g} s{rest}")
-    generators = len(found.group.generators())
-    _print_some("generators", found.some_cycle_texts(MOST_LINES), generators)
-    orbits = found.orbit_names
+def _print_symmetry(overview: "SymmetryOverview") -> None:
+    print(f"order        {_order(overview.order_text)}")
+    rest = "" if overview.complete else ", maybe not all"
+    print(f"found        {overview.how} in {overview.seconds:.2g} s{rest}")
+    generators = len(overview.group.generators())
+    _print_some("generators", overview.some_cycle_texts(MOST_LINES), generators)
+    orbits = overview.orbit_names
     _print_some("orbits", [", ".join(orbit) for orbit in orbits[:MOST_LINES]], len(orbits))
-    for one in (own.as_dict() for own in found.approximations):
-        print(f"{one['name']:<24}{_worth(one)}")
-        for cut in one["cuts"]:
+    for record in (approximation.as_dict() for approximation in overview.approximations):
+        print(f"{record['name']:<24}{_worth(record)}")
+        for cut in record["cuts"]:
             print(f"  up to {cut['max_moved']:>4} factors    {_worth(cut)}")
-    for one in (own.as_dict() for own in found.relational):
-        lines = [f"{own['type']}: {', '.join(own['constants'])}" for own in one["classes"]]
-        print(f"{'constants by ' + one['name']:<24}{_worth_of_swaps(one)}")
+    for record in (approximation.as_dict() for approximation in overview.relational):
+        lines = [f"{kind['type']}: {', '.join(kind['constants'])}" for kind in record["classes"]]
+        print(f"{'constants by ' + record['name']:<24}{_worth_of_swaps(record)}")
         _print_lines(lines, len(lines))
 
 
@@ -251,27 +251,27 @@ def _print_lines(lines: list[str], total: int) -> None:
         print(f"  … and {total - MOST_LINES} more")
 
 
-def _worth(one: dict[str, Any]) -> str:
-    if one.get("remark"):
-        return str(one["remark"])
-    if not one["blocks"]:
+def _worth(record: dict[str, Any]) -> str:
+    if record.get("remark"):
+        return str(record["remark"])
+    if not record["blocks"]:
         return "no symmetries that are cheap to use"
-    blocks = "1 block" if one["blocks"] == 1 else f"{one['blocks']} blocks"
+    blocks = "1 block" if record["blocks"] == 1 else f"{record['blocks']} blocks"
     return (
-        f"{one['moved_variables']} variables in {blocks}, {one['moved_factors']} factors, "
-        f"{_chance(one['acceptance'])}"
+        f"{record['moved_variables']} variables in {blocks}, {record['moved_factors']} factors, "
+        f"{_chance(record['acceptance'])}"
     )
 
 
-def _worth_of_swaps(one: dict[str, Any]) -> str:
-    if one["remark"]:
-        return str(one["remark"])
-    if not one["classes"]:
+def _worth_of_swaps(record: dict[str, Any]) -> str:
+    if record["remark"]:
+        return str(record["remark"])
+    if not record["classes"]:
         return "no two constants share a class"
-    constants = sum(len(own["constants"]) for own in one["classes"])
-    classes = "1 class" if len(one["classes"]) == 1 else f"{len(one['classes'])} classes"
-    atoms = one["moved_variables"]
-    return f"{constants} constants in {classes}, {atoms} atoms, {_chance(one['acceptance'])}"
+    constants = sum(len(constant_class["constants"]) for constant_class in record["classes"])
+    classes = "1 class" if len(record["classes"]) == 1 else f"{len(record['classes'])} classes"
+    atoms = record["moved_variables"]
+    return f"{constants} constants in {classes}, {atoms} atoms, {_chance(record['acceptance'])}"
 
 
 def _chance(accepted: float | None) -> str:

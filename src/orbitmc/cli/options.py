@@ -29,10 +29,10 @@ class Verb(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line; settings of programs may be written as options."""
-        own = {name for parameter in self.params for name in parameter.opts}
-        if any(word.startswith("-") and word.partition("=")[0] not in own for word in args):
+        options = {name for parameter in self.params for name in parameter.opts}
+        if any(word.startswith("-") and word.partition("=")[0] not in options for word in args):
             args = translate_alchemy_options(
-                ctx, args, {*own, *HELP}, program_settings(self.name or "")
+                ctx, args, {*options, *HELP}, program_settings(self.name or "")
             )
         self._refuse_repeated(ctx, args)
         return super().parse_args(ctx, args)
@@ -50,10 +50,10 @@ class Verb(TyperCommand):
             row = parameter.get_help_record(ctx)
             if row is not None:
                 rows[_group(parameter)].append(row)
-        for group, own in rows.items():
-            if own:
+        for group, records in rows.items():
+            if records:
                 with formatter.section(group):
-                    formatter.write_dl(own)
+                    formatter.write_dl(records)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         if self.epilog:
@@ -71,7 +71,9 @@ class Verb(TyperCommand):
             "Settings, each by --set NAME=VALUE; of programs also by --NAME VALUE"
         ):
             known = settable(self.name or "").values()
-            formatter.write_dl([(f"{one.name}={metavar(one)}", one.about) for one in known])
+            formatter.write_dl(
+                [(f"{setting.name}={metavar(setting)}", setting.about) for setting in known]
+            )
         for parameter in hidden:
             parameter.hidden = True  # type: ignore[attr-defined]
         return str(formatter.getvalue())
@@ -112,8 +114,8 @@ def size_in_bytes(words: str) -> int:
     >>> size_in_bytes("1.5G")
     1610612736
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?)(?:i?B)?\s*", str(words), re.IGNORECASE)
-    size = round(float(found[1]) * UNITS[found[2].upper()]) if found else 0
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?)(?:i?B)?\s*", str(words), re.IGNORECASE)
+    size = round(float(match[1]) * UNITS[match[2].upper()]) if match else 0
     if size < 1:
         raise typer.BadParameter(f"{words!r} is no size; write for example 512M or 4G")
     return size
@@ -121,8 +123,8 @@ def size_in_bytes(words: str) -> int:
 
 def words_in(pieces: Sequence[str] | None) -> list[str]:
     """Words with commas between, from an option that may be repeated; each once."""
-    found = (word.strip() for piece in pieces or () for word in piece.split(","))
-    return list(dict.fromkeys(word for word in found if word))
+    words = (word.strip() for piece in pieces or () for word in piece.split(","))
+    return list(dict.fromkeys(word for word in words if word))
 
 
 def argument(metavar: str, about: str) -> Any:
@@ -264,8 +266,8 @@ Kind = TypeVar("Kind")
 def settable(verb: str) -> Mapping[str, Setting]:
     """What `--set` may set for a verb, by name."""
     how, reading = settings_of(inference.Settings), settings_of(LogicOptions)
-    plain = {name: one for name, one in how.items() if name not in OPTIONS}
-    asking = {name: one for name, one in plain.items() if name != "checkpoint_every"}
+    plain = {name: setting for name, setting in how.items() if name not in OPTIONS}
+    asking = {name: setting for name, setting in plain.items() if name != "checkpoint_every"}
     return {
         "infer": {**plain, **reading},
         **{question: {**asking, **reading} for question in QUESTIONS},
@@ -283,7 +285,7 @@ def program_settings(verb: str) -> set[str]:
 
 def parse_assignments(verb: str, pieces: Iterable[str] | None) -> dict[str, Any]:
     """Read all `NAME=VALUE` that were given to a verb."""
-    known, found = settable(verb), dict[str, Any]()
+    known, values = settable(verb), dict[str, Any]()
     for piece in pieces or ():
         name, equals, text = piece.partition("=")
         name = name.strip()
@@ -292,10 +294,10 @@ def parse_assignments(verb: str, pieces: Iterable[str] | None) -> dict[str, Any]
         if name not in known:
             raise InputError(f"--set {name}: {_unknown(name, known)}")
         value = _read(known[name], text.strip())
-        if name in found and not isinstance(value, tuple):
+        if name in values and not isinstance(value, tuple):
             raise InputError(f"--set {name}: it is set twice; set it once")
-        found[name] = (*found[name], *value) if name in found else value
-    return found
+        values[name] = (*values[name], *value) if name in values else value
+    return values
 
 
 def settings_from(given: dict[str, Any], **options: Any) -> "inference.Settings":
@@ -310,12 +312,12 @@ def settings_from(given: dict[str, Any], **options: Any) -> "inference.Settings"
 
 def part_of(found: Mapping[str, Any], kind: type[Kind]) -> dict[str, Any]:
     """The settings that are fields of a dataclass."""
-    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     return {name: value for name, value in found.items() if name in names}
 
 
-def _some(found: Mapping[str, Setting], *names: str) -> dict[str, Setting]:
-    return {name: found[name] for name in names}
+def _some(settings: Mapping[str, Setting], *names: str) -> dict[str, Setting]:
+    return {name: settings[name] for name in names}
 
 
 def _unknown(name: str, known: Mapping[str, Setting]) -> str:
@@ -326,21 +328,21 @@ def _unknown(name: str, known: Mapping[str, Setting]) -> str:
     return f"there is no such setting{near} --help-all lists them"
 
 
-def _read(one: Setting, text: str) -> Any:
+def _read(setting: Setting, text: str) -> Any:
     """Turn text into what a setting may be."""
     try:
-        value = _value(one, text)
+        value = _value(setting, text)
     except ValueError:
         value = None
-    if value is None or not one.accepts(value):
-        raise InputError(f"--set {one.name}: expected {describe_values(one)}, not {text!r}")
+    if value is None or not setting.accepts(value):
+        raise InputError(f"--set {setting.name}: expected {describe_values(setting)}, not {text!r}")
     return value
 
 
-def _value(one: Setting, text: str) -> Any:
-    if one.choices:
+def _value(setting: Setting, text: str) -> Any:
+    if setting.choices:
         return text
-    plain = next(kind for kind in one.kinds if kind is not NoneType)
+    plain = next(kind for kind in setting.kinds if kind is not NoneType)
     origin = get_origin(plain)
     if origin is Sequence:
         return tuple(word for part in text.split(",") if (word := part.strip()))
@@ -436,30 +438,30 @@ def translate_alchemy_options(
     context: typer.Context, words: Sequence[str], own: Collection[str], settings: Collection[str]
 ) -> list[str]:
     """The words of a command line with settings behind `--set`; foreign options are refused."""
-    found: list[str] = []
+    translated: list[str] = []
     waiting = list(words)
     while waiting:
         word = waiting.pop(0)
         if word == "--":
-            return [*found, word, *waiting]
+            return [*translated, word, *waiting]
         name, equals, value = word.partition("=")
         setting = _setting(name, own, settings)
         if setting:
             if not equals and not waiting:
                 context.fail(f"{name}: expected a value after it")
-            found += ["--set", f"{setting}={value if equals else waiting.pop(0)}"]
+            translated += ["--set", f"{setting}={value if equals else waiting.pop(0)}"]
         elif name in HINTS and name not in own:
             context.fail(f"{name} belongs to another program; here write {HINTS[name]}")
         elif SEVERAL_LETTERS.fullmatch(name) and not {name, name[:2]} & {*own}:
             context.fail(f"No such option: {name}")
         else:
-            found.append(word)
-    return found
+            translated.append(word)
+    return translated
 
 
-def _setting(name: str, own: Collection[str], settings: Collection[str]) -> str:
+def _setting(name: str, options: Collection[str], settings: Collection[str]) -> str:
     """The setting that a word names, if it is no option of its own."""
-    if name in own:
+    if name in options:
         return ""
     meant = ALIASES.get(name) or (name[2:].replace("-", "_") if name.startswith("--") else "")
     return meant if meant in settings else ""

@@ -51,7 +51,7 @@ def predict(
     source = asking.source
     model = inference.model_in(source)
     table = read_table(rows, model, asking.settings.memory)
-    found = inference.predictions(
+    predictions = inference.predictions(
         source,
         table.rows({*table.named(ignore), *table.named(ids)}),
         query=inference.names_in(query, source) if query and model is source else as_one(query),
@@ -61,13 +61,13 @@ def predict(
         **asking.how,
     )
     return Reply(
-        found.about,
-        f"{found.answered:,} of {found.rows:,} rows have an answer",
-        found.converged,
-        table=lambda: csv_pieces(found),
-        json=lambda: json_pieces(found),
-        csv=lambda: csv_pieces(found),
-        code=BAD_ROWS if found.problems else 0,
+        predictions.about,
+        f"{predictions.answered:,} of {predictions.rows:,} rows have an answer",
+        predictions.converged,
+        table=lambda: csv_pieces(predictions),
+        json=lambda: json_pieces(predictions),
+        csv=lambda: csv_pieces(predictions),
+        code=BAD_ROWS if predictions.problems else 0,
     )
 
 
@@ -106,7 +106,7 @@ def read_table(path: Path, model: "Model", memory: int) -> Table:
     titles = [title.strip() for title in lines[0]]
     if len(set(titles)) < len(titles):
         raise InputError("two columns have the same name", source=str(path), line=1)
-    found = []
+    rows = []
     for number, cells in enumerate(lines[1:], 2):
         if not cells and len(titles) > 1:
             continue  # a blank line at the end
@@ -114,8 +114,8 @@ def read_table(path: Path, model: "Model", memory: int) -> Table:
             raise InputError(
                 f"{len(cells)} cells under {len(titles)} titles", source=str(path), line=number
             )
-        found.append(cells)
-    return Table(titles, found, model.domains())
+        rows.append(cells)
+    return Table(titles, rows, model.domains())
 
 
 def _cell(text: str, values: tuple[str, ...]) -> str | float | None:
@@ -150,7 +150,7 @@ def csv_pieces(found: "Predictions") -> Iterator[str]:
             cells.append(found.verdict(row))
         if row in found.errors:
             cells += [f"{error:.2g}" for error in found.errors[row].standard_error]
-        writer.writerow([row, *(own[row] for own in found.ids.values()), *cells])
+        writer.writerow([row, *(column[row] for column in found.ids.values()), *cells])
         if text.tell() > 2**16:
             yield text.getvalue()
             text.seek(0)
@@ -160,7 +160,7 @@ def csv_pieces(found: "Predictions") -> Iterator[str]:
 
 def json_pieces(found: "Predictions") -> Iterator[str]:
     """One object: a list of answers, one for each row, and what is wrong with rows without one."""
-    held: dict[str, Any] = {
+    content: dict[str, Any] = {
         "rows": [
             None if numbers[0] != numbers[0] else found.by_name(numbers)
             for numbers in found.probability.T.tolist()
@@ -176,8 +176,8 @@ def json_pieces(found: "Predictions") -> Iterator[str]:
         "interrupted": found.about.interrupted,
     }
     if found.ids:
-        held["ids"] = {name: list(own) for name, own in found.ids.items()}
-    yield json.dumps(held, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        content["ids"] = {name: list(column) for name, column in found.ids.items()}
+    yield json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 class _Progress:

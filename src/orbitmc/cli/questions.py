@@ -114,18 +114,18 @@ def question(
     """
 
     def decorated(answer: Callable[..., Reply]) -> Callable[..., None]:
-        own = list(inspect.signature(answer).parameters.values())[1:]
+        own_parameters = list(inspect.signature(answer).parameters.values())[1:]
 
         def command(**given: Any) -> int:
-            mine = {one.name: given.pop(one.name) for one in own}
+            mine = {parameter.name: given.pop(parameter.name) for parameter in own_parameters}
             query = questions.as_one(mine["query"]) if opens_query else None
             return _run_question(answer, mine, query, kinds, **given)
 
         command.__name__, command.__doc__ = answer.__name__, answer.__doc__
-        parameters = [one.replace(kind=KEYWORD) for one in (*_model(), *own)]
+        parameters = [parameter.replace(kind=KEYWORD) for parameter in (*_model(), *own_parameters)]
         parameters += _common_parameters(without, kinds, method)
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {one.name: one.annotation for one in parameters}
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return verb(command)
 
     return decorated
@@ -144,11 +144,11 @@ def _common_parameters(
     """The common options, and the file for an answer."""
     listed = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
     file = option("-o --output", OUTPUT, OUTPUT_HELP.format(listed), metavar="FILE")
-    for one in inspect.signature(_common).parameters.values():
-        if one.name not in without:
-            kind = method if one.name == "method" else one.annotation
-            yield one.replace(kind=KEYWORD, annotation=kind)
-        if one.name == "json":
+    for parameter in inspect.signature(_common).parameters.values():
+        if parameter.name not in without:
+            kind = method if parameter.name == "method" else parameter.annotation
+            yield parameter.replace(kind=KEYWORD, annotation=kind)
+        if parameter.name == "json":
             written = Annotated[Path | None, file]
             yield inspect.Parameter("output", KEYWORD, default=None, annotation=written)
 
@@ -172,7 +172,7 @@ def _run_question(
     **settings: Any,
 ) -> int:
     """Read, ask with progress, and deliver; Ctrl-C ends the question early."""
-    files = [one for one in mine.values() if isinstance(one, Path)]
+    files = [value for value in mine.values() if isinstance(value, Path)]
     _require_file(output, [model, *files, *(evidence or ())], kinds)
     logic = {"query": query} if query is not None else {"opened": _predicates(mine)}
     asked, how = _read(
@@ -210,13 +210,15 @@ def _read(
 
     Of a program, the `logic` of a question is read with it, unless settings say otherwise.
     """
-    found = parse_assignments(name, more)
-    own = part_of(found, questions.LogicOptions)
-    settings = options.settings_from(found, **{k: v for k, v in given.items() if k not in found})
+    assigned = parse_assignments(name, more)
+    logic_values = part_of(assigned, questions.LogicOptions)
+    settings = options.settings_from(
+        assigned, **{k: v for k, v in given.items() if k not in assigned}
+    )
     if not questions.is_logic(path):
-        plain = questions.LogicOptions(**own)
+        plain = questions.LogicOptions(**logic_values)
         return questions.read_question(path, evidence, settings.memory, plain), settings
-    chosen = questions.LogicOptions(**{**logic, **own})
+    chosen = questions.LogicOptions(**{**logic, **logic_values})
     asked = questions.logic_question(path, tuple(evidence or ()), settings.memory, chosen)
     for remark in () if quiet else asked.remarks:
         print_remark(remark)
@@ -225,15 +227,15 @@ def _read(
 
 def _predicates(mine: Mapping[str, Any]) -> tuple[str, ...]:
     """Predicates of the atoms that a question names: it asks about them, so they are open."""
-    words = [one for given in mine.values() for one in _texts(given)]
-    found = [name for text in words for name in re.findall(PREDICATE, text)]
-    return tuple(dict.fromkeys(found))
+    words = [word for given in mine.values() for word in _texts(given)]
+    names = [name for text in words for name in re.findall(PREDICATE, text)]
+    return tuple(dict.fromkeys(names))
 
 
 def _texts(given: Any) -> Sequence[str]:
     if isinstance(given, str):
         return [given]
-    return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    return [text for text in given if isinstance(text, str)] if isinstance(given, list) else []
 
 
 def _require_file(path: Path | None, sources: Iterable[Path | str], kinds: Sequence[str]) -> None:
@@ -260,8 +262,8 @@ def _deliver(reply: Reply, json: bool, output: Path | None, quiet: bool) -> None
 
 
 def _pieces(text: Text) -> Iterable[str]:
-    found = text()
-    return [found] if isinstance(found, str) else found
+    content = text()
+    return [content] if isinstance(content, str) else content
 
 
 def _kind(path: Path) -> str:
@@ -302,15 +304,15 @@ def ask(
 ) -> Reply:
     """Say how probable an event is, or what is informative."""
     _require_one(event, about, given, query)
-    found = _answer(asking.source, event, given, about, query, **asking.how)
+    estimates = _answer(asking.source, event, given, about, query, **asking.how)
 
     return Reply(
-        found.about,
-        ", ".join(dict.fromkeys(one.verdict for one in found.values())),
-        found.converged,
-        table=lambda: f"{found[ANSWER]}\n" if event else report.estimates_table(found),
-        json=lambda: report.estimates_json(found),
-        csv=lambda: report.estimates_csv(found),
+        estimates.about,
+        ", ".join(dict.fromkeys(estimate.verdict for estimate in estimates.values())),
+        estimates.converged,
+        table=lambda: f"{estimates[ANSWER]}\n" if event else report.estimates_table(estimates),
+        json=lambda: report.estimates_json(estimates),
+        csv=lambda: report.estimates_csv(estimates),
     )
 
 
@@ -323,8 +325,8 @@ def _answer(
     **how: Any,
 ) -> "Estimates":
     if event is not None:
-        found = inference.probability(source, event, given=given, **how)
-        return inference.Estimates({ANSWER: found}, found.about)
+        estimate = inference.probability(source, event, given=given, **how)
+        return inference.Estimates({ANSWER: estimate}, estimate.about)
 
     return inference.information(
         source, about or "", inference.names_in(query, source) if query else None, **how
@@ -352,14 +354,14 @@ def joint(
     asking: QuestionCommand, names: Annotated[list[str], argument("NAME...", NAMES_HELP)]
 ) -> Reply:
     """Say how probable the joint values of variables are."""
-    found = inference.joint(asking.source, names, **asking.how)
+    table = inference.joint(asking.source, names, **asking.how)
     return Reply(
-        found.about,
-        found.verdict,
-        found.converged,
-        table=lambda: report.joint_table(found),
-        json=lambda: report.joint_json(found),
-        csv=lambda: report.joint_csv(found),
+        table.about,
+        table.verdict,
+        table.converged,
+        table=lambda: report.joint_table(table),
+        json=lambda: report.joint_json(table),
+        csv=lambda: report.joint_csv(table),
     )
 
 
@@ -423,7 +425,7 @@ def best(asking: QuestionCommand, count: Count = 1, query: options.Names = None)
     """Find the most probable states, all variables together."""
     source = asking.source
     names = inference.names_in(query, source) if query and not asking.is_program else None
-    found = inference.best(
+    states = inference.best(
         source,
         asking.evidence,
         k=count,
@@ -432,12 +434,12 @@ def best(asking: QuestionCommand, count: Count = 1, query: options.Names = None)
         progress=asking.show,
     )
     return Reply(
-        found.about,
-        found.verdict(),
+        states.about,
+        states.verdict(),
         converged=True,
-        table=lambda: _true_atoms(found) if asking.is_program else f"{found}\n",
-        json=lambda: found.to_json() + "\n",
-        csv=found.to_csv,
+        table=lambda: _true_atoms(states) if asking.is_program else f"{states}\n",
+        json=lambda: states.to_json() + "\n",
+        csv=states.to_csv,
     )
 
 
@@ -465,8 +467,8 @@ def best_world(
     for remark in () if quiet else program.remarks:
         print_remark(remark)
     with CLOCK.asking():
-        found = inference.best_of_program(program, settings, 1)
-    state = next(iter(found))
+        states = inference.best_of_program(program, settings, 1)
+    state = next(iter(states))
     lines = [
         f"{name} {int(value == 'true')}" if whole else name
         for name, value in state.items()
@@ -477,26 +479,26 @@ def best_world(
         write_text(results, text)
     else:
         print(text, end="")
-    return _exit_code_for(found, quiet)
+    return _exit_code_for(states, quiet)
 
 
-def _true_atoms(found: "BestStates") -> str:
+def _true_atoms(states: "BestStates") -> str:
     """For each state a line with its weight, then the atoms that are true in it."""
-    told = []
-    for rank, state in enumerate(found, 1):
-        told.append(f"# state {rank}, log weight {state.log_weight:.6g}")
-        told += [name for name, value in state.items() if value == "true"]
-    return "".join(f"{line}\n" for line in told)
+    lines = []
+    for rank, state in enumerate(states, 1):
+        lines.append(f"# state {rank}, log weight {state.log_weight:.6g}")
+        lines += [name for name, value in state.items() if value == "true"]
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _exit_code_for(found: "BestStates", quiet: bool) -> int:
+def _exit_code_for(states: "BestStates", quiet: bool) -> int:
     """Say what to think of the answer; gives the exit code."""
-    for warning in found.about.warnings:
+    for warning in states.about.warnings:
         print_remark(f"warning: {warning}")
-    if not quiet or not found.proven:
-        about = found.about
-        print_remark(f"{about.method} ({about.reason}), {about.seconds:.2g} s: {found.verdict()}")
-    if found.about.interrupted:
+    if not quiet or not states.proven:
+        about = states.about
+        print_remark(f"{about.method} ({about.reason}), {about.seconds:.2g} s: {states.verdict()}")
+    if states.about.interrupted:
         print_remark("interrupted: the best states so far")
         return INTERRUPTED
     return 0
@@ -515,16 +517,16 @@ def sweep(
     beta: Annotated[list[str], option("--beta", QUESTION, BETA_HELP, metavar="BETAS")],
 ) -> Reply:
     """Give energies and heat capacities at several temperatures."""
-    found = inference.sweep(
-        asking.source, [one for text in beta for one in betas_in(text)], **asking.how
+    rungs = inference.sweep(
+        asking.source, [number for text in beta for number in betas_in(text)], **asking.how
     )
     return Reply(
-        found[-1].marginals.about,
-        found[-1].verdict,
-        found.converged,
-        table=lambda: f"{found}\n",
-        json=lambda: sweep_json(found),
-        csv=lambda: sweep_csv(found),
+        rungs[-1].marginals.about,
+        rungs[-1].verdict,
+        rungs.converged,
+        table=lambda: f"{rungs}\n",
+        json=lambda: sweep_json(rungs),
+        csv=lambda: sweep_csv(rungs),
     )
 
 
@@ -549,8 +551,8 @@ def sweep_json(found: "Sweep") -> str:
         {
             **rung.record(),
             "marginals": {
-                name: dict(zip(one.values, one.probability.tolist(), strict=True))
-                for name, one in rung.marginals.items()
+                name: dict(zip(marginal.values, marginal.probability.tolist(), strict=True))
+                for name, marginal in rung.marginals.items()
             },
         }
         for rung in found
@@ -565,5 +567,5 @@ def sweep_csv(found: "Sweep") -> str:
         for rung in found
         for name in ("energy", "heat_capacity")
     ]
-    rows = [(beta, name, *(own[column] for column in COLUMNS)) for beta, name, own in numbers]
+    rows = [(beta, name, *(record[column] for column in COLUMNS)) for beta, name, record in numbers]
     return report.csv_text(("beta", "quantity", *COLUMNS), rows)

@@ -88,8 +88,8 @@ def best(
     if isinstance(model, Model):
         names = resolve_query(query, model)
         seen = model.given(evidence)
-        found = _solve(seen, chosen, k, progress)
-        states = _in_names(seen, found)
+        incumbent = _solve(seen, chosen, k, progress)
+        states = _in_names(seen, incumbent)
         return states if names is None else states.only(names)
     if evidence is not None and len(evidence):
         raise InputError("evidence of a program is a database: read(program, databases)")
@@ -111,10 +111,10 @@ def best_of_program(
         )
     asked = program.asking(query)
     try:
-        found = _solve(program.model, settings, k, progress)
+        incumbent = _solve(program.model, settings, k, progress)
     except ContradictionError as error:
         raise program.explained(error) from None
-    return _to_best_states(found, lambda state: _in_atoms(asked, state))
+    return _to_best_states(incumbent, lambda state: _in_atoms(asked, state))
 
 
 def _require_sense(settings: Settings, k: int) -> None:
@@ -146,17 +146,19 @@ def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) 
         with Stopwatch() as watch:
             firm = harden(model)
             plan, reason = _plan(firm.model, settings)
-            found = (
+            incumbent = (
                 _search(firm.model, settings, k, reason, _Clock(settings, watch), progress)
                 if plan is None
                 else _proven(firm.model, plan, k, reason)
             )
     except ContradictionError as error:
         raise explain_contradiction(model, error) from None
-    warnings = (*firm.remarks, *found.about.warnings)
-    if len(found.states) < k and found.proven:
-        warnings += (f"only {len(found.states)} states are possible",)
-    return replace(found, about=replace(found.about, seconds=watch.seconds, warnings=warnings))
+    warnings = (*firm.remarks, *incumbent.about.warnings)
+    if len(incumbent.states) < k and incumbent.proven:
+        warnings += (f"only {len(incumbent.states)} states are possible",)
+    return replace(
+        incumbent, about=replace(incumbent.about, seconds=watch.seconds, warnings=warnings)
+    )
 
 
 def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str]:
@@ -316,26 +318,31 @@ def _sum_of_maxima(graph: FactorGraph) -> float:
 def _find_bound(problem: Problem, clock: _Clock) -> float:
     """A log-weight that no state exceeds; a looser one if a good one takes too long."""
     limit = BOUND_SHARE * clock.seconds if clock.rounds is None else math.inf
-    found = upper_bound(problem, is_over=lambda: clock() > limit)
-    return found if not math.isnan(found) else math.inf
+    bound = upper_bound(problem, is_over=lambda: clock() > limit)
+    return bound if not math.isnan(bound) else math.inf
 
 
-def _in_names(model: Model, found: _Incumbent) -> BestStates:
+def _in_names(model: Model, incumbent: _Incumbent) -> BestStates:
     """States by the names of a model, observed variables included."""
 
-    def told(state: Numbers) -> Mapping[str, str]:
-        own = zip(model.names, model.values, state.tolist(), strict=True)
-        free = {name: values[value] for name, values, value in own}
-        seen = {name: one.values[one.value] for name, one in model.observed.items()}
+    def name_values(state: Numbers) -> Mapping[str, str]:
+        columns = zip(model.names, model.values, state.tolist(), strict=True)
+        free = {name: values[value] for name, values, value in columns}
+        seen = {
+            name: observation.values[observation.value]
+            for name, observation in model.observed.items()
+        }
         return {name: free[name] if name in free else seen[name] for name in model.order}
 
-    return _to_best_states(found, told)
+    return _to_best_states(incumbent, name_values)
 
 
-def _to_best_states(found: _Incumbent, told: Callable[[Numbers], Mapping[str, str]]) -> BestStates:
-    pairs = zip(found.states, found.weights, strict=True)
-    states = tuple(BestState(told(state), weight) for state, weight in pairs)
-    return BestStates(states, found.proven, found.bound, found.about)
+def _to_best_states(
+    incumbent: _Incumbent, name_values: Callable[[Numbers], Mapping[str, str]]
+) -> BestStates:
+    pairs = zip(incumbent.states, incumbent.weights, strict=True)
+    states = tuple(BestState(name_values(state), weight) for state, weight in pairs)
+    return BestStates(states, incumbent.proven, incumbent.bound, incumbent.about)
 
 
 def _in_atoms(program: MarkovLogic, state: Numbers) -> dict[str, str]:

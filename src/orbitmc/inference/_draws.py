@@ -167,12 +167,12 @@ class DrawsQuestion:
         run.notes = None  # what a glimpse after an early end shows is not kept
         marginals = summarise_run(run, plan, chosen)
         early = () if recorded else ("interrupted in the warm-up: no state was drawn",)
-        said = (*early, *marginals.about.warnings) if recorded else early
+        warnings = (*early, *marginals.about.warnings) if recorded else early
         about = replace(
             marginals.about,
             samples=recorded,
             chains=self.chains,
-            warnings=(*plan.remarks, *said),
+            warnings=(*plan.remarks, *warnings),
         )
         values, weights = recorder.values[:, :recorded], recorder.log_weight[:, :recorded]
         verdict = _worst(marginals) if recorded else FEW
@@ -180,7 +180,7 @@ class DrawsQuestion:
 
 
 def _dtype(names: Sequence[Target]) -> np.dtype[Any]:
-    most = max((len(one.values) for one in names), default=1)
+    most = max((len(target.values) for target in names), default=1)
     return np.dtype(np.uint8 if most <= 256 else np.uint32)
 
 
@@ -196,12 +196,12 @@ class _StateRecorder:
         self.values = np.zeros((chains, samples, len(names)), dtype=_dtype(names))
         self.log_weight = np.zeros((chains, samples))
         self.meaning = _meanings(names)
-        free = [place for place, one in enumerate(names) if one.known is None]
+        free = [place for place, target in enumerate(names) if target.known is None]
         self.free = np.array(free, dtype=np.int64)
         self.variable = np.array([names[place].variable for place in free], dtype=np.int64)
-        for place, one in enumerate(names):
-            if one.known:
-                self.values[:, :, place] = one.known
+        for place, target in enumerate(names):
+            if target.known:
+                self.values[:, :, place] = target.known
 
     @property
     def waiting(self) -> float:
@@ -214,21 +214,21 @@ class _StateRecorder:
         rows, place = slice(first, first + count), recorded % self.values.shape[1]
         states = states[:, :count]
         self.log_weight[rows, place] = _log_weights(self.graph, states)
-        own: NDArray[Any] = states[self.variable]
+        drawn: NDArray[Any] = states[self.variable]
         if self.meaning is not None:
-            own = np.take_along_axis(self.meaning, own.astype(np.int64), axis=1)
-        kept = self.values[rows, place]
-        if len(self.free) == kept.shape[1]:
-            kept[:] = own.T
+            drawn = np.take_along_axis(self.meaning, drawn.astype(np.int64), axis=1)
+        record = self.values[rows, place]
+        if len(self.free) == record.shape[1]:
+            record[:] = drawn.T
         else:
-            kept[:, self.free] = own.T
+            record[:, self.free] = drawn.T
 
     def end(self, recorded: int) -> None:
         """Put the last states into the order in which they were drawn."""
         samples = self.values.shape[1]
         if recorded > samples and recorded % samples:
-            for kept in (self.values, self.log_weight):
-                kept[:] = np.roll(kept, -(recorded % samples), axis=1)
+            for record in (self.values, self.log_weight):
+                record[:] = np.roll(record, -(recorded % samples), axis=1)
 
     def spread(self, recorded: int, lanes: int) -> Floats:
         return np.zeros(0)
@@ -236,12 +236,12 @@ class _StateRecorder:
 
 def _meanings(names: Sequence[Target]) -> NDArray[np.int64] | None:
     """What each value of a variable means, a row for each free name; None if just itself."""
-    free = [one.meaning for one in names if one.known is None]
-    if all((own == np.arange(len(own))).all() for own in free):
+    free = [target.meaning for target in names if target.known is None]
+    if all((meaning == np.arange(len(meaning))).all() for meaning in free):
         return None
     table = np.zeros((len(free), max(map(len, free))), dtype=np.int64)
-    for row, own in zip(table, free, strict=True):
-        row[: len(own)] = own
+    for row, meaning in zip(table, free, strict=True):
+        row[: len(meaning)] = meaning
     return table
 
 
@@ -250,16 +250,16 @@ def _log_weights(graph: FactorGraph, states: NDArray[Any]) -> Floats:
     whole = np.zeros(graph.variables, dtype=np.int64)
     alone = np.flatnonzero(lengths(graph.scope_start) == 0).tolist()
     constant = graph.constant + sum(graph.table_values(factor).item() for factor in alone)
-    found = [np.zeros(0)]
+    log_weights = [np.zeros(0)]
     for first in range(0, states.shape[1], AT_ONCE):
-        own = log_weights_of_parts(graph, states[:, first : first + AT_ONCE], whole)
-        found.append(own.sum(axis=0) + constant)
-    return np.concatenate(found)
+        by_part = log_weights_of_parts(graph, states[:, first : first + AT_ONCE], whole)
+        log_weights.append(by_part.sum(axis=0) + constant)
+    return np.concatenate(log_weights)
 
 
-def _worst(found: Marginals) -> str:
+def _worst(marginals: Marginals) -> str:
     """The first verdict that is not to be believed, or that all is well."""
-    doubted = [verdict for verdict in found.verdicts() if verdict not in BELIEVED]
+    doubted = [verdict for verdict in marginals.verdicts() if verdict not in BELIEVED]
     return doubted[0] if doubted else GOOD
 
 
@@ -267,8 +267,8 @@ def _draws(
     names: Sequence[Target], values: NDArray[Any], weights: Floats, verdict: str, about: About
 ) -> Draws:
     return Draws(
-        names=tuple(one.name for one in names),
-        domains=tuple(one.values for one in names),
+        names=tuple(target.name for target in names),
+        domains=tuple(target.values for target in names),
         values=values,
         log_weight=weights,
         verdict=verdict,

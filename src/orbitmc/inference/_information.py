@@ -73,7 +73,11 @@ def _candidates(
 ) -> list[Target]:
     if names is None:
         seen = {target.name, *asked.decided_by(evidence)}
-        return [one for one in all_targets(asked) if one.known is None and one.name not in seen]
+        return [
+            candidate
+            for candidate in all_targets(asked)
+            if candidate.known is None and candidate.name not in seen
+        ]
     listed = [names] if isinstance(names, str) else list(names)
     if not listed:
         raise InputError("name at least one candidate")
@@ -139,8 +143,8 @@ def _information(table: Floats) -> float:
     return max(0.0, float(logs.sum()))
 
 
-def _sort_by_information(found: dict[str, Estimate]) -> dict[str, Estimate]:
-    return dict(sorted(found.items(), key=lambda pair: -pair[1].value))
+def _sort_by_information(estimates: dict[str, Estimate]) -> dict[str, Estimate]:
+    return dict(sorted(estimates.items(), key=lambda pair: -pair[1].value))
 
 
 class PairsFeature:
@@ -172,9 +176,9 @@ def _jackknife(
     """The jackknife over columns: it takes off what noise alone would add, and gives an error."""
     from scipy.special import stdtrit
 
-    own = [sums[:, rows] for sums in noted.sums]
-    seen = noted.over(own)
-    means = column_means(own, noted.recorded, noted.lanes)
+    pair_sums = [sums[:, rows] for sums in noted.sums]
+    seen = noted.over(pair_sums)
+    means = column_means(pair_sums, noted.recorded, noted.lanes)
     columns, whole = means.shape[1], means.sum(axis=1)
     without = np.array([_information(_table(whole - means[:, c], pair)) for c in range(columns)])
     plain = _information(_table(whole, pair))

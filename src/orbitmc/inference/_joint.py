@@ -73,7 +73,7 @@ def _as_names(names: Sequence[str]) -> list[str]:
 
 
 def _require_few(named: Sequence[Target]) -> None:
-    entries = math.prod(len(one.values) for one in named)
+    entries = math.prod(len(target.values) for target in named)
     if entries > MOST_JOINT_ENTRIES:
         raise LimitError(
             f"a joint table of these {len(named)} variables would have {entries:.3g} entries, the "
@@ -126,18 +126,18 @@ class JointQuestion:
 
 def _exact(named: Sequence[Target], scope: Sequence[int], table: Floats, about: About) -> Joint:
     """The answer from a table of variables."""
-    told = in_names(table, scope, named)
-    none = np.zeros_like(told)
-    return _joint(named, (told, none, told, told, none), EXACT, about)
+    probability = in_names(table, scope, named)
+    none = np.zeros_like(probability)
+    return _joint(named, (probability, none, probability, probability, none), EXACT, about)
 
 
 def in_names(table: Floats, scope: Sequence[int], named: Sequence[Target]) -> Floats:
     """Say a joint table of variables in terms of names that depend on them."""
     places = dict(zip(scope, np.indices(table.shape), strict=True))
-    shape = [len(one.values) for one in named]
+    shape = [len(target.values) for target in named]
     flat = np.zeros(table.shape, dtype=np.int64)
-    for one, stride in zip(named, strides_of(shape), strict=True):
-        flat += stride * one.meaning[places.get(one.variable, 0)]
+    for target, stride in zip(named, strides_of(shape), strict=True):
+        flat += stride * target.meaning[places.get(target.variable, 0)]
     total: NDArray[Any] = np.bincount(flat.reshape(-1), table.reshape(-1), math.prod(shape))
     return total.reshape(shape)
 
@@ -153,30 +153,30 @@ class JointFeature:
     def __init__(self, named: Sequence[Target], sizes: Sequence[int], averaged: int) -> None:
         self.named, self.averaged = named, averaged
         self.variables = np.array(variables_of(named), dtype=np.int64)
-        self.shape = [len(one.values) for one in named]
+        self.shape = [len(target.values) for target in named]
         self.rows = math.prod(self.shape)
         self.offset = np.zeros(1 if averaged == NO_VARIABLE else sizes[averaged], dtype=np.int64)
-        for one, stride in zip(named, strides_of(self.shape), strict=True):
-            if one.known is None and one.variable == averaged:
-                self.offset += stride * one.meaning
+        for target, stride in zip(named, strides_of(self.shape), strict=True):
+            if target.known is None and target.variable == averaged:
+                self.offset += stride * target.meaning
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
         chances = np.ones((1, states.shape[1])) if chances is None else chances
         cells = self._cells(states) * COLUMNS + np.arange(states.shape[1]) % COLUMNS
         total = np.zeros(self.rows * COLUMNS)
-        for offset, own in zip(self.offset.tolist(), chances, strict=True):
-            total += np.bincount(cells + offset * COLUMNS, own, minlength=len(total))
+        for offset, chance in zip(self.offset.tolist(), chances, strict=True):
+            total += np.bincount(cells + offset * COLUMNS, chance, minlength=len(total))
         return total.reshape(self.rows, COLUMNS)
 
     def _cells(self, states: Bytes) -> Numbers:
         """The joint value of each state, as if those that are averaged over had their first."""
         place = {variable: row for row, variable in enumerate(self.variables.tolist())}
         cells = np.zeros(states.shape[1], dtype=np.int64)
-        for one, stride in zip(self.named, strides_of(self.shape), strict=True):
-            if one.known is not None:
-                cells += stride * one.known
-            elif one.variable != self.averaged:
-                cells += stride * one.meaning[states[place[one.variable]]]
+        for target, stride in zip(self.named, strides_of(self.shape), strict=True):
+            if target.known is not None:
+                cells += stride * target.known
+            elif target.variable != self.averaged:
+                cells += stride * target.meaning[states[place[target.variable]]]
         return cells
 
     def errors(self, means: Floats) -> Floats:
@@ -189,8 +189,8 @@ def _joint(
 ) -> Joint:
     probability, error, low, high, rare = columns
     return Joint(
-        names=tuple(one.name for one in named),
-        values=tuple(one.values for one in named),
+        names=tuple(target.name for target in named),
+        values=tuple(target.values for target in named),
         probability=probability,
         standard_error=error,
         low=low,

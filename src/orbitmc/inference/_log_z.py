@@ -140,23 +140,25 @@ def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estim
     start_values(graph, 1, np.random.SeedSequence(settings.seed))  # refuses what is impossible
     require_memory(sampling_bytes(graph, replace(settings, lanes=lanes, packs=PACKS)), settings)
     threads = settings.threads or available_cores()
-    found = sample_log_z(
+    sampled = sample_log_z(
         graph,
         _schedule(settings),
         seed=settings.seed,
         threads=threads,
         executor=settings.executor,
     )
-    said = replace(
+    about_run = replace(
         about,
         method="annealed importance sampling",
-        reason=f"{about.reason}; {found.rungs:,} temperatures, {graph.variables:,} variables",
+        reason=f"{about.reason}; {sampled.rungs:,} temperatures, {graph.variables:,} variables",
         seed=settings.seed,
-        samples=found.rungs,
-        chains=found.chains,
-        interrupted=found.interrupted,
+        samples=sampled.rungs,
+        chains=sampled.chains,
+        interrupted=sampled.interrupted,
     )
-    return Estimate(found.value, found.standard_error, found.low, found.high, found.verdict, said)
+    return Estimate(
+        sampled.value, sampled.standard_error, sampled.low, sampled.high, sampled.verdict, about_run
+    )
 
 
 def _seconds(settings: Settings) -> float:

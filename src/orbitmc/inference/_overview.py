@@ -118,8 +118,8 @@ def _degrees(graph: FactorGraph) -> NDArray[np.int64]:
             shifted = np.roll(scopes, shift, axis=1)
             pairs.append((scopes * graph.variables + shifted).reshape(-1))
     links = np.unique(np.concatenate(pairs))
-    found = np.bincount(links // max(graph.variables, 1), minlength=graph.variables)
-    return np.maximum(found, least)
+    degrees = np.bincount(links // max(graph.variables, 1), minlength=graph.variables)
+    return np.maximum(degrees, least)
 
 
 def _scopes_by_length(graph: FactorGraph, factors: int) -> Iterator[NDArray[np.int64]]:
@@ -161,41 +161,41 @@ def _count_forced(domains: Domains | None) -> list[int]:
 def _remarks(model: Model, domains: Domains | None, degrees: NDArray[np.int64]) -> list[str]:
     """Say what looks wrong, or may surprise."""
     graph = model.graph
-    found = []
+    remarks = []
     silent = np.flatnonzero(np.diff(graph.incident_start.astype(np.int64)) == 0)
     if len(silent):
-        found.append(
+        remarks.append(
             f"no factor reads {_name_some(model, silent)}: every value is equally probable"
         )
     alone = np.flatnonzero((degrees == 0) & (np.diff(graph.incident_start.astype(int)) > 0))
     if len(alone):
-        found.append(f"no factor connects {_name_some(model, alone)} to any other variable")
+        remarks.append(f"no factor connects {_name_some(model, alone)} to any other variable")
     single = np.flatnonzero(graph.cardinality == 1)
     if len(single):
-        found.append(f"only one value exists for {_name_some(model, single)}")
+        remarks.append(f"only one value exists for {_name_some(model, single)}")
     many = np.flatnonzero(graph.cardinality > MOST_VALUES)
     if len(many):
-        found.append(
+        remarks.append(
             f"more than {MOST_VALUES} values, too many for sampling: {_name_some(model, many)}"
         )
-    return [*found, *_remarks_on_factors(model), *_remarks_on_zeros(model, domains)]
+    return [*remarks, *_remarks_on_factors(model), *_remarks_on_zeros(model, domains)]
 
 
 def _remarks_on_factors(model: Model) -> list[str]:
     graph = model.graph
-    found = []
+    remarks = []
     repeated = sum(
         len(scopes) - len(np.unique(np.sort(scopes, axis=1), axis=0))
         for scopes in _scopes_by_length(graph, graph.first_clause)
     )
     if repeated:
-        found.append(f"{repeated:,} factors read the same variables as an earlier one")
+        remarks.append(f"{repeated:,} factors read the same variables as an earlier one")
     flat = int(_flat_tables(graph)[graph.table_of[: graph.first_clause]].sum())
     if flat:
-        found.append(f"{flat:,} factors have equal entries only, so they have no effect")
+        remarks.append(f"{flat:,} factors have equal entries only, so they have no effect")
     unfair = [] if model.doubts else _unfair_rows(model)
-    found += [f"this looks like a Bayesian network, but {words}" for words in row_doubts(unfair)]
-    return [*found, *model.doubts]
+    remarks += [f"this looks like a Bayesian network, but {words}" for words in row_doubts(unfair)]
+    return [*remarks, *model.doubts]
 
 
 def _flat_tables(graph: FactorGraph) -> NDArray[np.bool_]:
@@ -220,15 +220,15 @@ def _unfair_rows(model: Model) -> list[Rows]:
 def _remarks_on_zeros(model: Model, domains: Domains | None) -> list[str]:
     if domains is None:
         return []
-    found = []
+    remarks = []
     forced = _count_forced(domains)
     if forced:
-        found.append(f"constraints leave one value only to {_name_some(model, forced)}")
-    found.append(
+        remarks.append(f"constraints leave one value only to {_name_some(model, forced)}")
+    remarks.append(
         "some states are impossible, so Gibbs may be frozen, and will report it; MC-SAT changes "
         "several variables at once; exact answers are not affected"
     )
-    return found
+    return remarks
 
 
 def _name_some(model: Model, variables: Any) -> str:

@@ -72,23 +72,23 @@ class Predictions:
 
     def remarks(self) -> list[str]:
         """What must be said with the numbers."""
-        said = list(self.doubts)
+        remarks = list(self.doubts)
         if self.problems:
             rows = sorted(self.problems)
-            told = [f"row {row}: {self.problems[row]}" for row in rows[:MOST_NAMED]]
+            problems = [f"row {row}: {self.problems[row]}" for row in rows[:MOST_NAMED]]
             more = f"; and {len(rows) - MOST_NAMED:,} more" if len(rows) > MOST_NAMED else ""
-            said.append(
-                f"{len(rows):,} of {self.rows:,} rows have no answer: {'; '.join(told)}{more}"
+            remarks.append(
+                f"{len(rows):,} of {self.rows:,} rows have no answer: {'; '.join(problems)}{more}"
             )
         if self.sampled:
             doubtful = sum(verdict not in BELIEVED for verdict in self.sampled.values())
-            said.append(
+            remarks.append(
                 f"{len(self.sampled):,} rows were sampled, side by side; {doubtful:,} of them have "
                 "not converged"
             )
         if self.interrupted:
-            said.append("interrupted: rows without numbers were not reached")
-        return said
+            remarks.append("interrupted: rows without numbers were not reached")
+        return remarks
 
     @property
     def about(self) -> About:
@@ -127,10 +127,10 @@ class Predictions:
         if self.ids:
             index = pd.DataFrame(dict(self.ids)).set_index([*self.ids]).index
         columns = pd.MultiIndex.from_tuples(self.columns, names=["variable", "value"])
-        found: DataFrame = pd.DataFrame(
+        frame: DataFrame = pd.DataFrame(
             self.probability.T, index=index, columns=columns, copy=False
         )
-        found.attrs = {
+        frame.attrs = {
             "problems": dict(self.problems),
             "sampled": dict(self.sampled),
             "standard_error": {
@@ -139,14 +139,14 @@ class Predictions:
             "interrupted": self.interrupted,
             "reason": self.about.reason,
         }
-        return found
+        return frame
 
     def by_name(self, numbers: Sequence[float]) -> dict[str, dict[str, float]]:
         """The numbers of one row by variable and value."""
-        told: dict[str, dict[str, float]] = {}
+        by_name: dict[str, dict[str, float]] = {}
         for (name, value), number in zip(self.columns, numbers, strict=True):
-            told.setdefault(name, {})[value] = number
-        return told
+            by_name.setdefault(name, {})[value] = number
+        return by_name
 
 
 @accepts_settings
@@ -183,7 +183,7 @@ def predict(
     >>> om.predict(model, rows, query="rain")["rain", "heavy"].round(3).tolist()
     [0.243, 0.448, 0.13]
     """
-    found = predictions(
+    answers = predictions(
         model,
         rows,
         evidence,
@@ -193,9 +193,9 @@ def predict(
         settings=merge_options(settings, options),
         progress=progress,
     )
-    for remark in found.remarks():
+    for remark in answers.remarks():
         warnings.warn(remark, stacklevel=4)
-    return found.to_frame(getattr(rows, "index", None) if hasattr(rows, "iloc") else None)
+    return answers.to_frame(getattr(rows, "index", None) if hasattr(rows, "iloc") else None)
 
 
 def predictions(

@@ -225,18 +225,18 @@ class EventFeature:
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
 
-        found = np.zeros((self.rows, states.shape[1]))
+        expected = np.zeros((self.rows, states.shape[1]))
         for value, weight in enumerate([1.0] if chances is None else chances):
             values = partial(self._values, states, value)
-            for row, event in zip(found, self.events, strict=True):
+            for row, event in zip(expected, self.events, strict=True):
                 row += weight * truth(event, values)
-        return sums_by_column(found)
+        return sums_by_column(expected)
 
-    def _values(self, states: Bytes, value: int, one: Target) -> Any:
+    def _values(self, states: Bytes, value: int, target: Target) -> Any:
         """The values of a name in all states; the one that is averaged over has this one."""
-        if one.variable == self.averaged:
-            return one.meaning[value]
-        return one.meaning[states[self.place[one.variable]]]
+        if target.variable == self.averaged:
+            return target.meaning[value]
+        return target.meaning[states[self.place[target.variable]]]
 
     def errors(self, means: Floats) -> Floats:
 
@@ -244,8 +244,8 @@ class EventFeature:
             return standard_errors(means)
         both, given = means.mean(axis=1)
         left = means[:1] - both / max(given, np.finfo(float).tiny) * means[1:]
-        found: Floats = standard_errors(left) / max(given, np.finfo(float).tiny)
-        return found
+        errors: Floats = standard_errors(left) / max(given, np.finfo(float).tiny)
+        return errors
 
 
 # How probable conjunctions of atoms are, as in the query `Smokes(x) ^ Cancer(x)`.
@@ -298,8 +298,10 @@ class ConjunctionsQuestion:
         noted = sample_feature(self.view, plan, feature, observers)
         every = noted.features()
         verdicts = [
-            worst_verdict(every.row(row).verdict(), [noted.verdicts[feature.place[v]] for v in own])
-            for row, own in enumerate(feature.used)
+            worst_verdict(
+                every.row(row).verdict(), [noted.verdicts[feature.place[v]] for v in variables]
+            )
+            for row, variables in enumerate(feature.used)
         ]
         columns = Columns(
             list(self.open),
@@ -330,8 +332,8 @@ def _events(program: MarkovLogic) -> Iterator[tuple[str, Event]]:
     """Every conjunction that is asked about by its name, then every atom."""
     for conjunction in program.conjunctions:
         yield from _groundings(program, conjunction)
-    for one in atom_targets(program, program.asked):
-        yield one.name, condition([one], np.array([False, True]))
+    for target in atom_targets(program, program.asked):
+        yield target.name, condition([target], np.array([False, True]))
 
 
 def _groundings(
@@ -350,13 +352,13 @@ def _groundings(
 
 def _kinds(program: MarkovLogic, conjunction: Sequence[Pattern]) -> dict[str, str]:
     """The variables of a conjunction with their types."""
-    found: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for pattern in conjunction:
         types = program.ground.program.predicates[pattern.predicate].types
         for (word, is_constant), kind in zip(pattern.arguments or (), types, strict=False):
-            if not is_constant and found.setdefault(word, kind) != kind:
-                raise InputError(f"the query uses {word} for a {found[word]} and for a {kind}")
-    return found
+            if not is_constant and kinds.setdefault(word, kind) != kind:
+                raise InputError(f"the query uses {word} for a {kinds[word]} and for a {kind}")
+    return kinds
 
 
 def _text(pattern: Pattern, binding: Mapping[str, str]) -> str:
@@ -373,19 +375,21 @@ class _EachEvent:
     def __init__(self, events: Sequence[Event]) -> None:
         self.events, self.rows, self.averaged = events, len(events), -1
         self.used = [variables_of(names_in(event)) for event in events]
-        self.variables = np.array(sorted({v for own in self.used for v in own}), dtype=np.int64)
+        self.variables = np.array(
+            sorted({v for variables in self.used for v in variables}), dtype=np.int64
+        )
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
 
         values = partial(self._values, states)
-        found = np.zeros((self.rows, states.shape[1]))
-        for row, event in zip(found, self.events, strict=True):
+        truths = np.zeros((self.rows, states.shape[1]))
+        for row, event in zip(truths, self.events, strict=True):
             row += truth(event, values)
-        return sums_by_column(found)
+        return sums_by_column(truths)
 
-    def _values(self, states: Bytes, one: Target) -> Any:
-        return one.meaning[states[self.place[one.variable]]]
+    def _values(self, states: Bytes, target: Target) -> Any:
+        return target.meaning[states[self.place[target.variable]]]
 
     def errors(self, means: Floats) -> Floats:
 

@@ -134,17 +134,21 @@ def query_from_checkpoint(saved: Checkpoint, model: Model) -> tuple[str, ...] | 
         return resolve_query(query, model)
 
 
-def _kernel_settings(found: object, kernel: Kernel | None, base: Kernel | None) -> Settings:
-    record = dict(found) if isinstance(found, dict) else found
-    own = record.pop(OWN, None) if isinstance(record, dict) else None
-    _require_known_kernel("kernel", own, kernel)
+def _kernel_settings(saved: object, kernel: Kernel | None, base: Kernel | None) -> Settings:
+    record = dict(saved) if isinstance(saved, dict) else saved
+    class_name = record.pop(OWN, None) if isinstance(record, dict) else None
+    _require_known_kernel("kernel", class_name, kernel)
     named = record.get("base") if isinstance(record, dict) else None
     if isinstance(record, dict) and isinstance(named, dict) and named.keys() == {OWN}:
         _require_known_kernel("base", named[OWN], base)
         record["base"] = "gibbs"
     elif base is not None:
         raise InputError("it has no base of one's own: leave out the base")
-    checks = {one.name: _check(one) for one in settings_of(Settings).values() if one.kernel}
+    checks = {
+        setting.name: _check(setting)
+        for setting in settings_of(Settings).values()
+        if setting.kernel
+    }
     methods = METHODS if kernel is not None else METHODS[2:]
     checks["method"] = records.one_of(*methods)
     settings = Settings(**records.check_fields(record, checks, "way of sampling"))
@@ -167,23 +171,23 @@ def _require_known_kernel(what: str, name: object, given: Kernel | None) -> None
 
 def _ruled_out(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Methods that were found not to answer the question, or to take too long."""
-    found = record.get("ruled_out", [])
-    if not records.list_of(records.one_of(*METHODS[1:]))(found):
+    methods = record.get("ruled_out", [])
+    if not records.list_of(records.one_of(*METHODS[1:]))(methods):
         raise InputError("it rules out methods that we do not know")
-    return tuple(found)
+    return tuple(methods)
 
 
-def _check(one: Setting) -> records.Check:
+def _check(setting: Setting) -> records.Check:
     """What a recorded value of a setting must be."""
-    plain = next(kind for kind in one.kinds if kind is not NoneType)
+    plain = next(kind for kind in setting.kinds if kind is not NoneType)
     numbers = {
-        int: records.is_positive if one.least else records.is_count,
+        int: records.is_positive if setting.least else records.is_count,
         float: records.is_number,
     }
     check = (
-        records.one_of(*one.choices)
-        if one.choices
+        records.one_of(*setting.choices)
+        if setting.choices
         else numbers.get(plain)
-        or (records.list_of(records.is_text) if one.default == () else records.is_object)
+        or (records.list_of(records.is_text) if setting.default == () else records.is_object)
     )
-    return records.or_none(check) if NoneType in one.kinds else check
+    return records.or_none(check) if NoneType in setting.kinds else check

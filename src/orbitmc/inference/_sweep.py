@@ -128,23 +128,23 @@ def _is_affordable_at_all(betas: int, plan: EliminationPlan, settings: Settings)
 
 def _check_betas(betas: Sequence[float]) -> list[float]:
     try:
-        found = [float(beta) for beta in betas]
+        checked = [float(beta) for beta in betas]
     except (TypeError, ValueError):
         raise InputError(f"betas are a list of numbers, not {betas!r}") from None
-    if not found:
+    if not checked:
         raise InputError("name at least one beta")
-    return found
+    return checked
 
 
 def _exact(asked: View, beta: float, settings: Settings) -> Rung:
-    found = marginals(asked.model.at(beta), settings=replace(settings, method="exact"))
+    answer = marginals(asked.model.at(beta), settings=replace(settings, method="exact"))
     energy = _energy(asked.model, beta, settings)
     heat, off = _heat_capacity(asked.model, beta, energy, settings)
     return Rung(
         beta,
-        certain(energy, found.about),
-        _derivative_estimate(heat, off, found.about),
-        asked.render(found),
+        certain(energy, answer.about),
+        _derivative_estimate(heat, off, answer.about),
+        asked.render(answer),
     )
 
 
@@ -164,15 +164,15 @@ def _heat_capacity(
 
     Near a sharp transition only small steps see how steep it is.
     """
-    found = []
+    candidates = []
     for step in STEPS:
         near = {k: _energy(model, beta * (1 + k * step), settings) for k in (-4, -2, -1, 1, 2, 4)}
         fall, off = _richardson(*(-beta * _slope(near, gap, step) for gap in (1, 2)))
         lost = BETA_ROUNDING * abs(beta * energy) / step
-        found.append((off + lost, fall))
+        candidates.append((off + lost, fall))
         if off <= max(lost, ENOUGH * abs(fall)):
             break
-    off, fall = min(found)
+    off, fall = min(candidates)
     return max(fall, 0.0), off
 
 
@@ -214,15 +214,15 @@ class EnergyFeature:
     def energies(self, states: Bytes) -> Floats:
         """Minus the log-weight of each state, less the constant."""
         log_weight = partial_log_weight(self.graph, self.factors, np.ascontiguousarray(states))
-        found: Floats = -log_weight - self.graph.constant - self.near
-        return found
+        energies: Floats = -log_weight - self.graph.constant - self.near
+        return energies
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        own = self.energies(states)
+        energies = self.energies(states)
         with self.alone:
-            self.low = min(self.low, float(own.min()))
-            self.high = max(self.high, float(own.max()))
-        return sums_by_column(np.stack([own**power for power in range(1, POWERS + 1)]))
+            self.low = min(self.low, float(energies.min()))
+            self.high = max(self.high, float(energies.max()))
+        return sums_by_column(np.stack([energies**power for power in range(1, POWERS + 1)]))
 
     def errors(self, means: Floats) -> Floats:
         return standard_errors(means[:1])
@@ -231,7 +231,7 @@ class EnergyFeature:
         """Sums of the energy, its square, its squared deviation, and the square of that."""
         mean = float(column_means(every, recorded, lanes)[0].mean())
         return [
-            _moments(own, mean, counts) for own, counts in _append_counts(every, recorded, lanes)
+            _moments(sums, mean, counts) for sums, counts in _append_counts(every, recorded, lanes)
         ]
 
     def ends(self, mean: float) -> tuple[Floats, Floats]:
@@ -241,7 +241,7 @@ class EnergyFeature:
         tables allow.
         """
         low, high = self.low, self.high
-        least, most = (own[self.graph.table_of] for own in extremes(self.graph))
+        least, most = (extreme[self.graph.table_of] for extreme in extremes(self.graph))
         if high - low <= ROUNDING * float(np.maximum(np.abs(least), np.abs(most)).sum()):
             low = min(low, -float(most.sum()) - self.graph.constant - self.near)
             high = max(high, -float(least.sum()) - self.graph.constant - self.near)
@@ -254,11 +254,11 @@ def _append_counts(every: list[Floats], recorded: int, lanes: int) -> list[tuple
     counts = np.zeros(PARTS)
     lengths = part_lengths(recorded)
     counts[: len(lengths)] = lengths * (lanes // COLUMNS)
-    return [(own, counts[:, None]) for own in every]
+    return [(sums, counts[:, None]) for sums in every]
 
 
-def _moments(own: Floats, mean: float, count: Floats) -> Floats:
-    first, second, third, fourth = (own[:, row] for row in range(POWERS))
+def _moments(sums: Floats, mean: float, count: Floats) -> Floats:
+    first, second, third, fourth = (sums[:, row] for row in range(POWERS))
     deviation = second - 2 * mean * first + mean**2 * count
     squared = (
         fourth - 4 * mean * third + 6 * mean**2 * second - 4 * mean**3 * first + mean**4 * count
@@ -321,8 +321,8 @@ def _rungs(
     if settings.method == "auto":
         about = replace(noted.about, method="tempering")
         noted = replace(noted, marginals=replace(noted.marginals, about=about))
-    own = split_marginals(noted.marginals, cooled)
-    return [_rung(asked, place, feature, noted, own[place]) for place in range(len(betas))]
+    marginals_of = split_marginals(noted.marginals, cooled)
+    return [_rung(asked, place, feature, noted, marginals_of[place]) for place in range(len(betas))]
 
 
 def _labels(betas: Sequence[float]) -> list[str]:
@@ -366,13 +366,13 @@ def _kernel(
     return alternation(base, jump, period=EXCHANGES * size)
 
 
-def _differ(betas: Sequence[float], one: int, other: int) -> bool:
-    return betas[one] != betas[other]
+def _differ(betas: Sequence[float], first: int, second: int) -> bool:
+    return betas[first] != betas[second]
 
 
-def _exchange(variables: int, size: int, one: int, other: int) -> Permutation:
+def _exchange(variables: int, size: int, first: int, second: int) -> Permutation:
     """Two copies exchange their states."""
-    here, there = (np.arange(k * size, (k + 1) * size) for k in (one, other))
+    here, there = (np.arange(k * size, (k + 1) * size) for k in (first, second))
     return from_images(variables, np.concatenate([here, there]), np.concatenate([there, here]))
 
 
@@ -390,7 +390,7 @@ class LadderFeature:
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
         copies = enumerate(self.own)
-        parts = [own.sums(states[self.part(k, self.size)], None) for k, own in copies]
+        parts = [feature.sums(states[self.part(k, self.size)], None) for k, feature in copies]
         return np.concatenate(parts)
 
     def part(self, place: int, size: int) -> slice:
@@ -399,33 +399,37 @@ class LadderFeature:
 
     def errors(self, means: Floats) -> Floats:
         copies = enumerate(self.own)
-        return np.concatenate([own.errors(means[self.part(k, POWERS)]) for k, own in copies])
+        return np.concatenate(
+            [feature.errors(means[self.part(k, POWERS)]) for k, feature in copies]
+        )
 
 
 def _rung(
-    asked: View, place: int, feature: LadderFeature, noted: FeatureEstimate, found: Marginals
+    asked: View, place: int, feature: LadderFeature, noted: FeatureEstimate, marginals: Marginals
 ) -> Rung:
     """The energy and the heat capacity of one copy, with its marginals."""
-    beta, near, own = feature.betas[place], feature.near[place], feature.own[place]
+    beta, near, energy_feature = feature.betas[place], feature.near[place], feature.own[place]
     sums = [every[:, feature.part(place, POWERS)] for every in noted.sums]
     mean = float(column_means(sums, noted.recorded, noted.lanes)[0].mean())
-    moments = own.moments(sums, noted.recorded, noted.lanes)
+    moments = energy_feature.moments(sums, noted.recorded, noted.lanes)
     rows = len(noted.rows) // len(feature.betas)
     depends = np.zeros_like(noted.rows)
     depends[feature.part(place, rows)] = True
-    both = expectations(moments, noted.recorded, noted.lanes, noted.known, depends, own.ends(mean))
+    both = expectations(
+        moments, noted.recorded, noted.lanes, noted.known, depends, energy_feature.ends(mean)
+    )
     verdicts = noted.verdicts[feature.part(place, feature.size)]
     energy, heat = (
         Estimate(
-            value=shift + factor * float(one.probability[0]),
-            standard_error=factor * float(one.standard_error[0]),
-            low=shift + factor * float(one.low[0]),
-            high=shift + factor * float(one.high[0]),
-            verdict=worst_verdict(one.verdict(), verdicts),
+            value=shift + factor * float(expected.probability[0]),
+            standard_error=factor * float(expected.standard_error[0]),
+            low=shift + factor * float(expected.low[0]),
+            high=shift + factor * float(expected.high[0]),
+            verdict=worst_verdict(expected.verdict(), verdicts),
             about=noted.about,
         )
-        for one, shift, factor in ((both.row(0), near, 1.0), (both.row(1), 0.0, beta**2))
+        for expected, shift, factor in ((both.row(0), near, 1.0), (both.row(1), 0.0, beta**2))
     )
     if not math.isfinite(energy.value):
         raise InputError(f"the energy at beta {beta:g} is beyond the largest double")
-    return Rung(beta, energy, heat, asked.render(found))
+    return Rung(beta, energy, heat, asked.render(marginals))

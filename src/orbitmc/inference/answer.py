@@ -275,9 +275,9 @@ def in_notebook() -> bool:
 def summarise_run(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
     with Stopwatch() as answering:
-        found = _summarise(run, plan, chosen)
+        marginals = _summarise(run, plan, chosen)
     seconds = run.seconds + answering.seconds
-    return replace(found, about=replace(found.about, seconds=seconds))
+    return replace(marginals, about=replace(marginals.about, seconds=seconds))
 
 
 def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
@@ -306,17 +306,19 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     )
     known = _statistics(run, chosen)
     missed = run.missed(known)
-    found = sampled_marginals(model, known, domains, about, run.part_of, missed)
+    marginals = sampled_marginals(model, known, domains, about, run.part_of, missed)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
-    asked = found.only(plan.query)
-    said = (
+    asked = marginals.only(plan.query)
+    warnings = (
         (early if hasty else ())
         + _warnings(asked)
-        + _describe_missed_mode(model, run, found)
+        + _describe_missed_mode(model, run, marginals)
         + approximate
     )
     ruled_out = about.ruled_out if asked.converged else _ruled_out(plan)
-    return replace(found, about=replace(found.about, warnings=said, ruled_out=ruled_out))
+    return replace(
+        marginals, about=replace(marginals.about, warnings=warnings, ruled_out=ruled_out)
+    )
 
 
 def _ruled_out(plan: Plan) -> tuple[str, ...]:
@@ -326,9 +328,9 @@ def _ruled_out(plan: Plan) -> tuple[str, ...]:
     """
     used, asked = _method_used(plan), plan.settings.method
     beaten = () if plan.kernel is not None or asked == used else (asked,)
-    found = (*plan.ruled_out, *beaten)
-    known = "exact" in found or LAST_RESORTS.isdisjoint({used, *beaten})
-    return found if known or _affords_elimination(plan) else (*found, "exact")
+    methods = (*plan.ruled_out, *beaten)
+    known = "exact" in methods or LAST_RESORTS.isdisjoint({used, *beaten})
+    return methods if known or _affords_elimination(plan) else (*methods, "exact")
 
 
 def _affords_elimination(plan: Plan) -> bool:
@@ -386,12 +388,12 @@ def _statistics(run: Run, chosen: PlannedKernel) -> Statistics:
     return replace(known, open_lanes=np.where(freed, known.lanes, known.open_lanes))
 
 
-def _describe_missed_mode(model: Model, run: Run, found: Marginals) -> tuple[str, ...]:
+def _describe_missed_mode(model: Model, run: Run, marginals: Marginals) -> tuple[str, ...]:
     """Name the state that must be probable and that no chain has been in."""
-    count = found.verdicts().get(MISSED, 0)
+    count = marginals.verdicts().get(MISSED, 0)
     if not count or run.heaviest is None:
         return ()
-    names = found.columns.names_with(MISSED, 4)
+    names = marginals.columns.names_with(MISSED, 4)
     places = [model.index[name] for name in names]
     state = [f"{model.names[v]}={model.values[v][run.heaviest[v]]}" for v in places]
     return (
@@ -401,31 +403,31 @@ def _describe_missed_mode(model: Model, run: Run, found: Marginals) -> tuple[str
     )
 
 
-def _warnings(found: Marginals) -> tuple[str, ...]:
+def _warnings(marginals: Marginals) -> tuple[str, ...]:
     """Name the variables that have not mixed or are frozen, asked for or only tied to those."""
-    said = []
-    count, names = _find_doubted(found, FROZEN, SUSPECT)
+    warnings = []
+    count, names = _find_doubted(marginals, FROZEN, SUSPECT)
     if count:
-        said.append(
+        warnings.append(
             f"{count} variables are frozen in some chains ({first_few(names)}): zeros "
             "in the model keep the chains from changing them, so the numbers of everything "
             "connected to them may be wrong"
         )
-    count, names = _find_doubted(found, UNMIXED, TIED)
+    count, names = _find_doubted(marginals, UNMIXED, TIED)
     if count:
-        said.append(
+        warnings.append(
             f"{count} variables have not mixed ({first_few(names)}): the chains "
             "disagree more than their errors allow; run longer"
         )
-    return tuple(said)
+    return tuple(warnings)
 
 
-def _find_doubted(found: Marginals, verdict: str, tied: str) -> tuple[int, Sequence[str]]:
+def _find_doubted(marginals: Marginals, verdict: str, tied: str) -> tuple[int, Sequence[str]]:
     """How many variables have a verdict, and some of them; else those that others are tied to."""
-    counts = found.verdicts()
+    counts = marginals.verdicts()
     if verdict in counts:
-        return counts[verdict], found.columns.names_with(verdict, 4)
-    causes = found.causes(tied) if tied in counts else []
+        return counts[verdict], marginals.columns.names_with(verdict, 4)
+    causes = marginals.causes(tied) if tied in counts else []
     return len(causes), causes
 
 

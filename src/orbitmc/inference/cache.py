@@ -52,7 +52,7 @@ class WeakCache:
         owner: object,
         key: Hashable,
         make: Callable[[], T],
-        size_of: Callable[[T], int] = lambda made: 0,
+        size_of: Callable[[T], int] = lambda value: 0,
     ) -> T:
         """What `make` gives for an object and a key, made once; never that of another object."""
         place = (id(owner), key)
@@ -61,13 +61,13 @@ class WeakCache:
             if known is not None and known[0]() is owner:
                 self._found.move_to_end(place)
                 return known[1]  # type: ignore[no-any-return]
-        made = make()
+        value = make()
         with self._lock:
-            self._found[place] = (weakref.ref(owner), made, size_of(made))
+            self._found[place] = (weakref.ref(owner), value, size_of(value))
             self._found.move_to_end(place)
             if self._is_full():
                 self._forget()
-        return made
+        return value
 
     def __len__(self) -> int:
         return len(self._found)
@@ -160,10 +160,10 @@ class CachedElimination:
     def tables(self, scopes: Sequence[Scope]) -> list[Floats]:
         """Joint probabilities of variables of the model that were tied, an axis for each."""
         place = self.elimination.template.place
-        own = [tuple(place[v] for v in scope if v in place) for scope in scopes]
-        found = self.elimination.joints(self.upward, own)
+        places = [tuple(place[v] for v in scope if v in place) for scope in scopes]
+        joints = self.elimination.joints(self.upward, places)
         problem = self.elimination.template.problem
-        return [problem.joint_of(*one, self.values) for one in zip(scopes, found, strict=True)]
+        return [problem.joint_of(*pair, self.values) for pair in zip(scopes, joints, strict=True)]
 
     def likely_state(self) -> dict[int, int]:
         """A possible state of all variables of the model."""
@@ -171,9 +171,9 @@ class CachedElimination:
         chosen = self.elimination.likely_state(self.upward)
         free = {
             variable: int(
-                own[chosen[template.place[variable]] if variable in template.place else 0]
+                possible[chosen[template.place[variable]] if variable in template.place else 0]
             )
-            for variable, own in enumerate(template.problem.possible)
+            for variable, possible in enumerate(template.problem.possible)
         }
         return {**free, **self.values}
 
@@ -230,8 +230,12 @@ def prepare_elimination(
     if not _is_cacheable(model, settings):
         return None
     observed, likely = (tuple(model.index[name] for name in names) for names in (hard, soft))
-    found = _elimination(model, observed, likely, ())
-    return found if found is not None and is_affordable(found.template, settings) else None
+    elimination = _elimination(model, observed, likely, ())
+    return (
+        elimination
+        if elimination is not None and is_affordable(elimination.template, settings)
+        else None
+    )
 
 
 def _elimination(
@@ -244,7 +248,7 @@ def _elimination(
         model,
         (hard, soft, tied),
         lambda: _plan_template(problem, hard, soft, tied),
-        lambda found: 0 if found is None else found.bytes_held,
+        lambda elimination: 0 if elimination is None else elimination.bytes_held,
     )
 
 
@@ -266,30 +270,30 @@ def _eliminate_row(
     idle: str,
 ) -> CachedElimination | None:
     """One row; None if it is impossible or its weight is no number."""
-    found = elimination.template
-    values = {variable: hard[variable] for variable in found.observed}
-    pairs = zip(found.number, values.values(), strict=True)
-    row = np.array([own[value] for own, value in pairs], np.int64)
+    template = elimination.template
+    values = {variable: hard[variable] for variable in template.observed}
+    pairs = zip(template.number, values.values(), strict=True)
+    row = np.array([numbers[value] for numbers, value in pairs], np.int64)
     if (row < 0).any():
         return None
-    upward = elimination.upward(row.reshape(-1, 1), _likelihoods(model, found, findings))
+    upward = elimination.upward(row.reshape(-1, 1), _likelihoods(model, template, findings))
     log_z = exact_sum(float(part[0]) for part in upward.parts)
     if not math.isfinite(log_z):
         return None
     return CachedElimination(model, elimination, values, upward, log_z, begun, idle)
 
 
-def _likelihoods(model: Model, found: Template, findings: ResolvedEvidence) -> list[Floats]:
+def _likelihoods(model: Model, template: Template, findings: ResolvedEvidence) -> list[Floats]:
     """Logarithms of soft evidence, of possible values only."""
     with np.errstate(divide="ignore"):
         return [
-            np.log(np.array(findings.soft[model.names[v]])[found.problem.possible[v], None])
-            for v in found.soft
+            np.log(np.array(findings.soft[model.names[v]])[template.problem.possible[v], None])
+            for v in template.soft
         ]
 
 
 def _layout(model: Model, elimination: Elimination, names: Names) -> Layout:
-    found, domains = elimination.template, model.domains()
+    template, domains = elimination.template, model.domains()
     chosen = model.order if names is None else names
     sizes = [len(domains[name]) for name in chosen]
     start = dict(zip(chosen, np.cumsum([0, *sizes])[:-1].tolist(), strict=True))
@@ -301,13 +305,13 @@ def _layout(model: Model, elimination: Elimination, names: Names) -> Layout:
     target = [np.zeros(0, dtype=np.int64)]
     for name in chosen:
         variable = model.index.get(name, -1)
-        if variable in found.place:
-            variables.append(found.place[variable])
-            target.append(start[name] + found.problem.possible[variable])
-        elif variable >= 0 and variable not in found.observed:
-            decided[start[name] + found.problem.possible[variable]] = 1.0
-    seen = [start.get(model.names[variable], -1) for variable in found.observed]
-    hidden = {*model.observed, *(model.names[variable] for variable in found.observed)}
+        if variable in template.place:
+            variables.append(template.place[variable])
+            target.append(start[name] + template.problem.possible[variable])
+        elif variable >= 0 and variable not in template.observed:
+            decided[start[name] + template.problem.possible[variable]] = 1.0
+    seen = [start.get(model.names[variable], -1) for variable in template.observed]
+    hidden = {*model.observed, *(model.names[variable] for variable in template.observed)}
     verdict = [CODE[OBSERVED if name in hidden else EXACT] for name in chosen]
     return Layout(
         names=chosen,

@@ -65,8 +65,8 @@ Event = Constant | Condition | Connective
 
 def condition(named: Sequence[Target], holds: NDArray[np.bool_]) -> Event:
     """A condition on names; what is known of them is settled."""
-    known = tuple(slice(None) if one.known is None else one.known for one in named)
-    left, open_ones = holds[known], tuple(one for one in named if one.known is None)
+    known = tuple(slice(None) if target.known is None else target.known for target in named)
+    left, open_ones = holds[known], tuple(target for target in named if target.known is None)
     if len(open_ones) == 2 and open_ones[0].name == open_ones[1].name:
         left, open_ones = left.diagonal(), open_ones[:1]
     if left.all() or not left.any():
@@ -129,15 +129,15 @@ def truth(event: Event, values: Callable[[Target], Any]) -> Any:
         case Constant(holds):
             return np.bool_(holds)
         case Condition(named, holds):
-            return holds[tuple(values(one) for one in named)]
+            return holds[tuple(values(target) for target in named)]
         case Connective("iff", (left, right)):
             return truth(left, values) == truth(right, values)
         case Connective(kind, parts):
-            found = truth(parts[0], values)
+            holding = truth(parts[0], values)
             for part in parts[1:]:
                 other = truth(part, values)
-                found = found & other if kind == "and" else found | other
-            return found
+                holding = holding & other if kind == "and" else holding | other
+            return holding
     raise TypeError(event)
 
 
@@ -145,7 +145,7 @@ def map_targets(event: Event, renew: Callable[[Target], Target]) -> Event:
     """The same event about other names."""
     match event:
         case Condition(named, holds):
-            return condition([renew(one) for one in named], holds)
+            return condition([renew(target) for target in named], holds)
         case Connective("iff", (left, right)):
             return equivalent(map_targets(left, renew), map_targets(right, renew))
         case Connective("and" | "or" as kind, parts):
@@ -156,18 +156,18 @@ def map_targets(event: Event, renew: Callable[[Target], Target]) -> Event:
 def masks_of(event: Event) -> dict[int, NDArray[np.bool_]] | None:
     """Which values each variable may have, if that is all an event says."""
     if isinstance(event, Condition) and len(event.named) == 1:
-        one = event.named[0]
-        return {one.variable: event.holds[one.meaning]}
+        target = event.named[0]
+        return {target.variable: event.holds[target.meaning]}
     if not isinstance(event, Connective) or event.kind != "and":
         return None
-    found: dict[int, NDArray[np.bool_]] = {}
+    masks: dict[int, NDArray[np.bool_]] = {}
     for part in event.parts:
-        own = masks_of(part)
-        if own is None:
+        part_masks = masks_of(part)
+        if part_masks is None:
             return None
-        for variable, mask in own.items():
-            found[variable] = found.get(variable, True) & mask
-    return found
+        for variable, mask in part_masks.items():
+            masks[variable] = masks.get(variable, True) & mask
+    return masks
 
 
 TOKEN = re.compile(
@@ -214,9 +214,9 @@ class _Reader:
         self.place = 0
 
     def event(self) -> Event:
-        found = self._any(0)
+        event = self._any(0)
         self._take("end", "and, or, or the end")
-        return found
+        return event
 
     @property
     def now(self) -> Token:
@@ -229,10 +229,10 @@ class _Reader:
         return self.tokens[self.place - 1]
 
     def _take(self, kind: str, expected: str) -> Token:
-        found = self._accept(kind)
-        if found is None:
+        token = self._accept(kind)
+        if token is None:
             raise self._wrong(f"expected {expected}, found {_quote_token(self.now)}")
-        return found
+        return token
 
     def _wrong(self, message: str, at: int | None = None) -> InputError:
         return self.text.error(self.now.at if at is None else at, message)
@@ -265,11 +265,11 @@ class _Reader:
             if depth >= MOST_DEPTH:
                 message = f"brackets are nested more than {MOST_DEPTH} deep; write it with fewer"
                 raise self._wrong(message, bracket.at)
-            found = self._any(depth + 1)
+            event = self._any(depth + 1)
             self._take(")", "and, or, or ')'")
         else:
-            found = self._compared()
-        return negate(found) if opposite else found
+            event = self._compared()
+        return negate(event) if opposite else event
 
     def _compared(self) -> Event:
         """A name, what it is compared with, or the name alone if it is true or false."""
@@ -288,8 +288,8 @@ class _Reader:
         if self.now.kind in ("<", ">", "<=", ">="):
             raise self._wrong("values have no order: compare with == or !=, or list them after in")
         if self.now.kind not in ("end", "and", "or", ")"):
-            found = _quote_token(self.now)
-            raise self._wrong(f"expected ==, !=, in, and, or, or the end, found {found}{NAMES}")
+            quoted = _quote_token(self.now)
+            raise self._wrong(f"expected ==, !=, in, and, or, or the end, found {quoted}{NAMES}")
         with self._at(token):
             return _is(left, value_number(left.name, True, left.values))
 
@@ -305,7 +305,7 @@ class _Reader:
         return plain and token.word in self.asked.known
 
     def _alike(self, left: Target, right: Target, token: Token) -> Event:
-        same = np.array([[one == other for other in right.values] for one in left.values])
+        same = np.array([[value == other for other in right.values] for value in left.values])
         if not same.any():
             raise self._wrong(f"{left.name} and {right.name} have no value in common", token.at)
         return condition([left, right], same)
@@ -345,9 +345,9 @@ def _lookup_value(token: Token, values: Sequence[str]) -> str | int | bool:
 
 
 def _tokens(text: Text) -> list[Token]:
-    found: list[Token] = []
+    tokens: list[Token] = []
     at = 0
-    while not found or found[-1].kind != "end":
+    while not tokens or tokens[-1].kind != "end":
         match = TOKEN.match(text.content, at)
         assert match is not None  # what fits nothing else is wrong
         kind = match.lastgroup or ""
@@ -355,13 +355,13 @@ def _tokens(text: Text) -> list[Token]:
         if kind == "wrong":
             raise text.error(start, "a quote is not closed")
         if kind == "string":
-            found.append(Token("name", re.sub(r"\\(.)", r"\1", word[1:-1]), start, True))
+            tokens.append(Token("name", re.sub(r"\\(.)", r"\1", word[1:-1]), start, True))
         elif kind == "end":
-            found.append(Token("end", "", start))
+            tokens.append(Token("end", "", start))
         else:
             means = WORDS.get(word.lower(), word if kind == "sign" else "name")
-            found.append(Token(means, word, start))
-    return found
+            tokens.append(Token(means, word, start))
+    return tokens
 
 
 def _quote_token(token: Token) -> str:
@@ -473,10 +473,10 @@ class EventEncoder:
         if isinstance(event, Condition):
             return self._condition(event)
         assert isinstance(event, Connective)
-        found = self.signal(event.parts[0])
+        signal = self.signal(event.parts[0])
         for part in event.parts[1:]:
-            found = self._join(event.kind, found, self.signal(part))
-        return found
+            signal = self._join(event.kind, signal, self.signal(part))
+        return signal
 
     def require(self, event: Event) -> None:
         """Make an event certain."""
@@ -510,7 +510,7 @@ class EventEncoder:
 
 
 def _both(kind: str, left: NDArray[np.bool_], right: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (
+    both: NDArray[np.bool_] = (
         left & right if kind == "and" else left | right if kind == "or" else left == right
     )
-    return found
+    return both

@@ -53,11 +53,11 @@ class Values(Mapping[str, NDArray[Any]]):
         self.used: dict[str, Target] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        one = self.asked.find(name)
-        self.used[one.name] = one
-        known = one.known
-        found = None if known is not None else self.lookup(one)
-        return np.full(self.count, known or 0) if found is None else one.meaning[found]
+        target = self.asked.find(name)
+        self.used[target.name] = target
+        known = target.known
+        states = None if known is not None else self.lookup(target)
+        return np.full(self.count, known or 0) if states is None else target.meaning[states]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.asked.names)
@@ -75,34 +75,36 @@ class FunctionQuery:
 
     def __call__(self, values: Values) -> Floats:
         """A number for each state; anything else is refused."""
-        found = np.asarray(self.function(values))
-        if found.shape == ():
-            found = np.full(values.count, found)
-        if found.shape != (values.count,):
+        numbers = np.asarray(self.function(values))
+        if numbers.shape == ():
+            numbers = np.full(values.count, numbers)
+        if numbers.shape != (values.count,):
             raise InputError(
-                f"the function {self.name!r} gave an array of shape {found.shape} for "
+                f"the function {self.name!r} gave an array of shape {numbers.shape} for "
                 f"{values.count} states; give one number for each"
             )
-        if found.dtype.kind not in "biuf" or not np.isfinite(found).all():
+        if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all():
             raise InputError(f"the function {self.name!r} gave what is not a finite number")
-        return found.astype(np.float64)
+        return numbers.astype(np.float64)
 
 
 def features_from(features: Mapping[str, Function | Table], asked: View) -> list[FunctionQuery]:
     """Check what is asked for, before anything is sampled."""
     if not isinstance(features, Mapping) or not features:
         raise InputError("expected a mapping from names to functions of states, or to tables")
-    return [FunctionQuery(name, _function(name, one, asked)) for name, one in features.items()]
+    return [
+        FunctionQuery(name, _function(name, feature, asked)) for name, feature in features.items()
+    ]
 
 
-def _function(name: str, one: Function | Table, asked: View) -> Function:
-    if callable(one):
-        return one
-    if not isinstance(one, tuple) or len(one) != 2:
+def _function(name: str, feature: Function | Table, asked: View) -> Function:
+    if callable(feature):
+        return feature
+    if not isinstance(feature, tuple) or len(feature) != 2:
         raise InputError(f"the feature {name!r} is neither a function nor (names, table)")
-    listed = [one[0]] if isinstance(one[0], str) else list(one[0])
+    listed = [feature[0]] if isinstance(feature[0], str) else list(feature[0])
     named = asked.named(listed)
-    table, shape = np.asarray(one[1]), tuple(len(each.values) for each in named)
+    table, shape = np.asarray(feature[1]), tuple(len(each.values) for each in named)
     if table.shape != shape:
         raise InputError(f"the table {name!r} has the shape {table.shape}, expected {shape}")
     return lambda values: table[tuple(values[each.name] for each in named)]
@@ -130,15 +132,15 @@ class FunctionFeature:
 
     def _sums(self, states: Bytes) -> Floats:
 
-        found = np.zeros((self.rows, states.shape[1]))
+        powers = np.zeros((self.rows, states.shape[1]))
         for place, function in enumerate(self.functions):
-            values = Values(self.asked, lambda one: states[one.variable], states.shape[1])
-            own = function(values)
+            values = Values(self.asked, lambda target: states[target.variable], states.shape[1])
+            numbers = function(values)
             self.used[place].update(values.used)
-            self.low[place] = min(self.low[place], own.min())
-            self.high[place] = max(self.high[place], own.max())
-            found[2 * place], found[2 * place + 1] = own, own**2
-        return sums_by_column(found)
+            self.low[place] = min(self.low[place], numbers.min())
+            self.high[place] = max(self.high[place], numbers.max())
+            powers[2 * place], powers[2 * place + 1] = numbers, numbers**2
+        return sums_by_column(powers)
 
     def ends(self, place: int) -> tuple[float, float] | None:
         """The least and the largest number that a function may be; None if nobody knows.
@@ -149,8 +151,8 @@ class FunctionFeature:
         low, high = float(self.low[place]), float(self.high[place])
         if high - low > ROUNDING * max(abs(low), abs(high)):
             return low, high
-        found = self._everywhere(place)
-        return None if found is None else (min(low, found.min()), max(high, found.max()))
+        numbers = self._everywhere(place)
+        return None if numbers is None else (min(low, numbers.min()), max(high, numbers.max()))
 
     def _everywhere(self, place: int) -> Floats | None:
         """The numbers of a function for all joint values; None if they are many, or it fails."""
@@ -162,14 +164,14 @@ class FunctionFeature:
             if count > MOST_TRIED:
                 return None
             states = dict(zip(scope, np.indices(sizes).reshape(len(sizes), count), strict=True))
-            values = Values(self.asked, lambda one, s=states: s.get(one.variable), count)  # type: ignore[misc]
+            values = Values(self.asked, lambda target, s=states: s.get(target.variable), count)  # type: ignore[misc]
             try:
                 with np.errstate(all="ignore"):
-                    found = self.functions[place](values)
+                    numbers = self.functions[place](values)
             except Exception:  # it is not ours, and need not know what to do in impossible states
                 return None
             if set(variables_of(values.used.values())) <= set(scope):
-                return found
+                return numbers
             used.update(values.used)
 
     def errors(self, means: Floats) -> Floats:
@@ -178,8 +180,10 @@ class FunctionFeature:
 
     def depends(self) -> list[int]:
         """The variables that any function has looked at."""
-        used = (one for own in self.used for one in own.values() if one.known is None)
-        return list(dict.fromkeys(one.variable for one in used))
+        used = (
+            target for targets in self.used for target in targets.values() if target.known is None
+        )
+        return list(dict.fromkeys(target.variable for target in used))
 
 
 TRIED = 64  # states in which functions show what they depend on
@@ -283,7 +287,7 @@ class ExpectationQuestion:
     ) -> list[float] | None:
         """The means of functions; None if some look at other names, too, which are then `used`."""
         each = zip(self.functions, used, scopes, tables, strict=True)
-        means = [_mean(self.view, *one) for one in each]
+        means = [_mean(self.view, *query) for query in each]
         return None if None in means else [mean for mean in means if mean is not None]
 
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Estimates:
@@ -291,7 +295,7 @@ class ExpectationQuestion:
         noted = sample_feature(self.view, plan, feature, observers, feature.depends)
         ends = [feature.ends(place) for place in range(len(functions))]
         seen = list(zip(feature.low.tolist(), feature.high.tolist(), strict=True))
-        pairs = [own or plain for own, plain in zip(ends, seen, strict=True)]
+        pairs = [proven or plain for proven, plain in zip(ends, seen, strict=True)]
         low, high = np.array(pairs).T
         rows = (noted.sums, noted.recorded, noted.lanes, noted.known, noted.rows)
         every = expectations(*rows, (low, high))
@@ -314,7 +318,7 @@ class ExpectationQuestion:
 
 def _exact(functions: Sequence[FunctionQuery], means: Sequence[float], about: About) -> Estimates:
     pairs = zip(functions, means, strict=True)
-    return Estimates({one.name: certain(mean, about) for one, mean in pairs}, about)
+    return Estimates({query.name: certain(mean, about) for query, mean in pairs}, about)
 
 
 def _mean(
@@ -328,9 +332,9 @@ def _mean(
     possible = np.flatnonzero(table.reshape(-1) > 0)
     places = np.unravel_index(possible, table.shape) if scope else ()
     states = dict(zip(scope, places, strict=True))
-    values = Values(asked, lambda one: states.get(one.variable), len(possible))
-    found = function(values)
+    values = Values(asked, lambda target: states.get(target.variable), len(possible))
+    numbers = function(values)
     if not set(variables_of(values.used.values())) <= set(scope):
         used.update(values.used)
         return None
-    return float(table.reshape(-1)[possible] @ found)
+    return float(table.reshape(-1)[possible] @ numbers)

@@ -54,7 +54,7 @@ EARLY = "interrupted in the warm-up: the chains may still remember their starts"
 
 def variables_of(names: Iterable[Target]) -> tuple[int, ...]:
     """Places of the variables that names depend on, each once."""
-    return tuple(dict.fromkeys(one.variable for one in names if one.known is None))
+    return tuple(dict.fromkeys(target.variable for target in names if target.known is None))
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def sample_feature(
     run = partial_answer(run) if hasty else run
     places = np.array(feature.variables if depends is None else depends(), dtype=np.int64)
     names = tuple(model.names[place] for place in places)
-    found = summarise_run(run, replace(plan, query=names), chosen)
-    said = (*plan.remarks, *((EARLY,) if hasty else ()), *found.about.warnings)
+    marginals = summarise_run(run, replace(plan, query=names), chosen)
+    warnings = (*plan.remarks, *((EARLY,) if hasty else ()), *marginals.about.warnings)
     touched = np.isin(run.part_of, run.part_of[places])
     return FeatureEstimate(
         sums=notes.sums,
@@ -118,8 +118,10 @@ def sample_feature(
         lanes=run.lanes,
         known=run.statistics(chosen.pools),
         rows=np.repeat(touched, rows_of(model.graph.cardinality)),
-        verdicts=[VERDICTS[found.columns.verdict[found.columns.index[name]]] for name in names],
-        marginals=replace(found, about=replace(found.about, warnings=said)),
+        verdicts=[
+            VERDICTS[marginals.columns.verdict[marginals.columns.index[name]]] for name in names
+        ],
+        marginals=replace(marginals, about=replace(marginals.about, warnings=warnings)),
     )
 
 
@@ -152,8 +154,10 @@ class Feature(Protocol):
 def choose_averaged_variable(graph: FactorGraph, variables: Iterable[int]) -> int:
     """The variable with the most values, and then the fewest factors, if these are few enough."""
     factors = lengths(graph.incident_start)
-    few = [one for one in variables if factors[one] <= MOST_FACTORS]
-    ranked = [(-int(graph.cardinality[one]), int(factors[one]), one) for one in few]
+    few = [variable for variable in variables if factors[variable] <= MOST_FACTORS]
+    ranked = [
+        (-int(graph.cardinality[variable]), int(factors[variable]), variable) for variable in few
+    ]
     return min(ranked)[2] if ranked else NOBODY
 
 
@@ -179,18 +183,18 @@ class FeatureSums:
     def note(self, number: int, states: Bytes, recorded: int) -> None:
         if number not in self.packs or recorded == 0:
             self.packs[number] = _Batches(self)
-        own = self.packs[number]
+        pack = self.packs[number]
         part, merges, ends = part_of_time(recorded)
         if merges:
-            own.flush()
-            merge_parts(own.sums)
-        own.add(states, part)
-        if ends or own.filled == self.samples or recorded == 0:
-            own.flush()  # after the first sample it is known what that takes
+            pack.flush()
+            merge_parts(pack.sums)
+        pack.add(states, part)
+        if ends or pack.filled == self.samples or recorded == 0:
+            pack.flush()  # after the first sample it is known what that takes
 
     @property
     def waiting(self) -> float:
-        return sum(own.waiting for own in self.packs.values())
+        return sum(pack.waiting for pack in self.packs.values())
 
     def summed(self, states: Bytes) -> Floats:
         """Sums of the feature over states of all variables that are needed."""
@@ -203,8 +207,8 @@ class FeatureSums:
     @property
     def sums(self) -> list[Floats]:
         """What was summed up so far, of each pack."""
-        for own in self.packs.values():
-            own.flush()
+        for pack in self.packs.values():
+            pack.flush()
         return [self.packs[number].sums for number in sorted(self.packs)]
 
     def spread(self, recorded: int, lanes: int) -> Floats:
@@ -258,8 +262,8 @@ def split_marginals(found: Marginals, models: Sequence[Model]) -> list[Marginals
     """What was found of each model, in its own names and with its observed variables."""
     parts, first = [], 0
     for model in models:
-        own = found.columns.take(np.arange(first, first + len(model.names)))
-        columns = add_observed(model, replace(own, names=model.names))
+        part = found.columns.take(np.arange(first, first + len(model.names)))
+        columns = add_observed(model, replace(part, names=model.names))
         parts.append(replace(found, columns=columns))
         first += len(model.names)
     return parts

@@ -76,12 +76,12 @@ def by_exact_symmetries(
     >>> chosen.about
     'a symmetry group of order 8 moves 8 variables in 2 orbits'
     """
-    found = automorphisms(model.graph, seconds=seconds)
-    kernels = orbital_kernels(prepared, found.group, symmetric=True)
+    symmetries = automorphisms(model.graph, seconds=seconds)
+    kernels = orbital_kernels(prepared, symmetries.group, symmetric=True)
     if not kernels:
         return PlannedKernel(base, f"the model has no symmetries: {describe_base_only(base)}")
-    pools = rows_of_orbits(model.graph.cardinality, orbit_labels(found.group))
-    return PlannedKernel(lifted(base, kernels, alpha=alpha), _describe_group(found), pools)
+    pools = rows_of_orbits(model.graph.cardinality, orbit_labels(symmetries.group))
+    return PlannedKernel(lifted(base, kernels, alpha=alpha), _describe_group(symmetries), pools)
 
 
 def by_approximate_symmetries(
@@ -153,10 +153,10 @@ def cheap_blocks(
     min_acceptance: float | None,
 ) -> ExchangeBlocks:
     """Cut the orbits of a more symmetric graph into blocks that are cheap to shuffle."""
-    found = automorphisms(symmetric, seconds=SECONDS)
+    symmetries = automorphisms(symmetric, seconds=SECONDS)
     most = max_moved if max_moved is not None else typical_moved_factors(model)
     budget = None if min_acceptance is None else budget_for(min_acceptance)
-    return blocks(model.graph, orbit_cells(found.group), max_moved=most, budget=budget)
+    return blocks(model.graph, orbit_cells(symmetries.group), max_moved=most, budget=budget)
 
 
 def typical_moved_factors(model: Model) -> int:
@@ -226,13 +226,15 @@ def describe_base_only(base: Kernel) -> str:
     return "Gibbs alone" if picks_at_random(base) else f"{type(base).__name__} alone"
 
 
-def _describe_group(found: SymmetryReport) -> str:
-    moved = sum(len(orbit) for orbit in found.orbits)
-    if found.order is None:
+def _describe_group(symmetries: SymmetryReport) -> str:
+    moved = sum(len(orbit) for orbit in symmetries.orbits)
+    if symmetries.order is None:
         order = "of unknown order"
     else:
-        order = f"of order {found.order:.3g}" if found.order < 10**300 else "of large order"
-    return f"a symmetry group {order} moves {moved} variables in {len(found.orbits)} orbits"
+        order = (
+            f"of order {symmetries.order:.3g}" if symmetries.order < 10**300 else "of large order"
+        )
+    return f"a symmetry group {order} moves {moved} variables in {len(symmetries.orbits)} orbits"
 
 
 # From a ground program to a lifted kernel: jump by renaming constants, alike or nearly alike.
@@ -253,9 +255,9 @@ def lift_by_renaming(
     constants the ground model may still have symmetries; those are used then.
     """
     _require_fit(ground, model)
-    found = renamings(ground, seconds=SECONDS)
-    swaps = constant_swaps(ground, found.classes)
-    rest = _rest(ground, model, found)
+    symmetries = renamings(ground, seconds=SECONDS)
+    swaps = constant_swaps(ground, symmetries.classes)
+    rest = _rest(ground, model, symmetries)
     kernels: list[Kernel] = []
     if swaps.classes:
         kernels.append(renaming(model.graph, swaps, symmetric=True))
@@ -264,7 +266,7 @@ def lift_by_renaming(
         return by_exact_symmetries(model, prepared, alpha=alpha, base=base)
     about = f"{_describe_classes(swaps)}; {len(rest.start) - 1} further renamings change nothing"
     kernel = lifted(base, kernels, alpha=_steps(alpha, swaps))
-    return PlannedKernel(kernel, about, _pools(ground, found, rest))
+    return PlannedKernel(kernel, about, _pools(ground, symmetries, rest))
 
 
 def lift_by_similar_evidence(
@@ -341,12 +343,12 @@ def _steps(alpha: float, swaps: ConstantSwaps) -> float:
     return alpha * each / (alpha * each + 1 - alpha)
 
 
-def _rest(ground: Ground, model: Model, found: Renamings) -> PermutationGroup:
+def _rest(ground: Ground, model: Model, symmetries: Renamings) -> PermutationGroup:
     """Renamings that are no swaps of variables: those of values, and those of many at once."""
     values = value_kinds(ground)
     generators = [
-        *(images for images in found.swaps() if values & set(images)),
-        *found.others,
+        *(images for images in symmetries.swaps() if values & set(images)),
+        *symmetries.others,
     ]
     cardinality = model.graph.cardinality
     elements = [induced_permutation(ground, images) for images in generators]
@@ -354,11 +356,11 @@ def _rest(ground: Ground, model: Model, found: Renamings) -> PermutationGroup:
     return subgroup(group, np.flatnonzero(~changes_energy(model.graph, group)))
 
 
-def _pools(ground: Ground, found: Renamings, rest: PermutationGroup) -> np.ndarray | None:
+def _pools(ground: Ground, symmetries: Renamings, rest: PermutationGroup) -> np.ndarray | None:
     """Tally rows that are equal for sure; none are pooled when values move."""
     if rest.maps_values:
         return None
-    cells = variable_cells(ground, found.classes)
+    cells = variable_cells(ground, symmetries.classes)
     labels = connected_components(
         int(cells.max(initial=-1)) + 1, cells[rest.point], cells[rest.image]
     )

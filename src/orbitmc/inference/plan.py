@@ -97,9 +97,9 @@ class Plan:
 
     def record(self) -> dict[str, Any]:
         """What a checkpoint needs to say, so that the same kernel can be built again."""
-        own = {} if self.kernel is None else {"own": type(self.kernel).__name__}
+        own_kernel = {} if self.kernel is None else {"own": type(self.kernel).__name__}
         return {
-            "kernel": {**self.settings.kernel(), **own},
+            "kernel": {**self.settings.kernel(), **own_kernel},
             "ruled_out": list(self.ruled_out),
             "query": None if self.query is None else list(self.query),
         }
@@ -110,9 +110,9 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     if settings.method != "auto":
         raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
     require_kernel(kernel)
-    for one in settings_of(Settings).values():
-        if one.methods and getattr(settings, one.name) != one.default:
-            raise InputError(f"the kernel is given: leave out {one.name}")
+    for setting in settings_of(Settings).values():
+        if setting.methods and getattr(settings, setting.name) != setting.default:
+            raise InputError(f"the kernel is given: leave out {setting.name}")
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
 

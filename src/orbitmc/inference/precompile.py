@@ -108,14 +108,14 @@ def network() -> Model:
 
 def at_most_one() -> Model:
     """Three variables of which no two are 1 together."""
-    pairs = [((one, other), [[1, 1], [1, 0]]) for one, other in ("ab", "ac", "bc")]
+    pairs = [((first, second), [[1, 1], [1, 0]]) for first, second in ("ab", "ac", "bc")]
     return model_of(dict.fromkeys("abc", "01"), [*pairs, (("a",), [1, 2])])
 
 
 def crowded() -> Model:
     """More pairs that exclude each other than a state that is found by chance leaves alone."""
     names = [f"v{number}" for number in range(12)]
-    pairs = [((one, other), [[1, 1], [1, 0]]) for one, other in itertools.pairwise(names)]
+    pairs = [((first, second), [[1, 1], [1, 0]]) for first, second in itertools.pairwise(names)]
     return model_of(dict.fromkeys(names, "01"), pairs)
 
 
@@ -150,8 +150,8 @@ def _compile_elimination() -> None:
     relevant(network(), [0])
     graph = labels().graph
     memory = Settings().memory
-    found = eliminate(graph, memory=memory, plan=predict(graph, memory=memory, seconds=1.0))
-    assert np.isfinite(found.log_z)
+    elimination = eliminate(graph, memory=memory, plan=predict(graph, memory=memory, seconds=1.0))
+    assert np.isfinite(elimination.log_z)
     pairs = np.array(list(itertools.combinations(range(SIDE), 2)), dtype=np.int64)
     search_order(pairs, np.ones(SIDE), seconds=0.01, seed=0)
 

@@ -124,10 +124,10 @@ class MarkovLogic(HtmlRepr):
 
     def in_atoms(self, found: Marginals) -> Marginals:
         """The probabilities of the atoms, from those of the model's variables."""
-        own, asked = found.columns, self.asked
+        columns, asked = found.columns, self.asked
         unknown, known = np.flatnonzero(asked.variable >= 0), np.flatnonzero(asked.variable < 0)
-        places = self._places(own, asked.variable[unknown])
-        sampled = own.of_values(_names(asked, unknown), places, asked.value[unknown], TRUTH)
+        places = self._places(columns, asked.variable[unknown])
+        sampled = columns.of_values(_names(asked, unknown), places, asked.value[unknown], TRUTH)
         if not len(known):
             return replace(found, columns=sampled)
         holds = (asked.status[known] == TRUE).astype(float)
@@ -135,12 +135,12 @@ class MarkovLogic(HtmlRepr):
         order = np.argsort(np.concatenate([unknown, known]))
         return replace(found, columns=concatenate_columns([sampled, decided]).take(order))
 
-    def _places(self, own: Columns, variables: Ints) -> Ints:
+    def _places(self, columns: Columns, variables: Ints) -> Ints:
         """Where the model's variables stand in an answer; mostly in the model's own order."""
         names = self.model.names
-        if own.names is names:
+        if columns.names is names:
             return variables
-        return np.array([own.index[names[variable]] for variable in variables], dtype=np.int64)
+        return np.array([columns.index[names[variable]] for variable in variables], dtype=np.int64)
 
 
 def read_logic(
@@ -193,7 +193,7 @@ def read_logic(
     )
     pieces = [read_database(path, spoken, memory=memory) for path in files]
     pieces += [parse_database(text, spoken, source="evidence") for text in texts]
-    found = ground_program(
+    logic = ground_program(
         spoken,
         merge_databases(pieces),
         query=asked,
@@ -204,7 +204,7 @@ def read_logic(
         memory=memory,
         watch=watch,
     )
-    return found if project is None else replace(found, remarks=(project.remark, *found.remarks))
+    return logic if project is None else replace(logic, remarks=(project.remark, *logic.remarks))
 
 
 def _project(program: str | Path | Sequence[str | Path], memory: int) -> ProjectQuestion | None:
@@ -238,8 +238,8 @@ def ground_program(
     remarks = [*program.warnings, *known.warnings, *closed_by_few(program, known, world)]
     remarks += asked_though_closed(world)
     declared = program.predicates.keys()
-    program, said = remove_empty_types(program, known, asked or frozenset())
-    remarks += said
+    program, type_remarks = remove_empty_types(program, known, asked or frozenset())
+    remarks += type_remarks
     program, known = remove_degrees(program, known)
     gone = declared - program.predicates.keys()
     world = replace(world, opened=world.opened - gone, closed=world.closed - gone)
@@ -254,14 +254,18 @@ def ground_program(
         remarks.append("weights count for clauses, as in Alchemy; that makes no difference here")
     if meaning == "alchemy":
         program = split_into_clauses(program, universe(program, [known]))
-    found = ground(program, known, world, max_groundings=max_groundings, memory=memory, watch=watch)
+    grounded = ground(
+        program, known, world, max_groundings=max_groundings, memory=memory, watch=watch
+    )
     joined = read_conjunctions(query, program) if query is not None else ()
-    return MarkovLogic(found, patterns or _unknown_patterns(found), tuple(remarks), joined)
+    return MarkovLogic(grounded, patterns or _unknown_patterns(grounded), tuple(remarks), joined)
 
 
-def _unknown_patterns(found: Ground) -> tuple[Pattern, ...]:
-    patterns = tuple(Pattern(name, None) for name, atoms in found.atoms.items() if atoms.variables)
-    if not found.atoms:
+def _unknown_patterns(grounded: Ground) -> tuple[Pattern, ...]:
+    patterns = tuple(
+        Pattern(name, None) for name, atoms in grounded.atoms.items() if atoms.variables
+    )
+    if not grounded.atoms:
         raise InputError("the program declares no predicate: nothing can be asked about")
     if not patterns:
         raise InputError("evidence decides every atom: nothing is left to ask about")

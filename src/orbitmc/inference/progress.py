@@ -74,8 +74,8 @@ class ProgressObserver:
         if run.recorded < 8 or self.statistics_spent + expected > COST / 2 * run.seconds:
             return
         begun = time.perf_counter()
-        found = run.statistics()
-        ess, r_hat = found.ess.min(initial=float("inf")), found.r_hat.max(initial=1.0)
+        statistics = run.statistics()
+        ess, r_hat = statistics.ess.min(initial=float("inf")), statistics.r_hat.max(initial=1.0)
         self.quality = f", worst ESS {ess:,.0f}, R-hat {r_hat_in_words(float(r_hat))}"
         self.statistics_cost = time.perf_counter() - begun
         self.statistics_spent += self.statistics_cost

@@ -146,8 +146,8 @@ class View:
 
     def decided_by(self, evidence: Evidence | None) -> Collection[str]:
         """Variables of which evidence tells the value."""
-        said = {} if evidence is None else dict(evidence.items())
-        return resolve(said, self.model.domains()).hard.keys()
+        observations = {} if evidence is None else dict(evidence.items())
+        return resolve(observations, self.model.domains()).hard.keys()
 
     def render(self, marginals: Marginals) -> Marginals:
         """Marginals of variables in terms of whoever asked."""
@@ -155,11 +155,11 @@ class View:
 
     def named(self, names: Sequence[str]) -> tuple[Target, ...]:
         """Find several names, each given once."""
-        found = tuple(self.find(name) for name in names)
-        for place, one in enumerate(found):
-            if any(one.name == earlier.name for earlier in found[:place]):
-                raise InputError(f"{quote(one.name)} is named twice")
-        return found
+        targets = tuple(self.find(name) for name in names)
+        for place, target in enumerate(targets):
+            if any(target.name == earlier.name for earlier in targets[:place]):
+                raise InputError(f"{quote(target.name)} is named twice")
+        return targets
 
 
 def view_of(model: Model | Program, evidence: Evidence | None = None) -> View:
@@ -189,13 +189,13 @@ def _atoms(program: MarkovLogic) -> View:
 
 def _atom(program: MarkovLogic, name: str) -> Target:
 
-    found = grounding.query_atoms(
+    atoms = grounding.query_atoms(
         program.ground, grounding.read_query(name, program.ground.program)
     )
-    if len(found.names) != 1:
-        some = f", such as {found.names[0]}" if found.names else ""
-        raise InputError(f"{quote(name)} fits {len(found.names)} atoms: name one ground atom{some}")
-    return atom_targets(program, found)[0]
+    if len(atoms.names) != 1:
+        some = f", such as {atoms.names[0]}" if atoms.names else ""
+        raise InputError(f"{quote(name)} fits {len(atoms.names)} atoms: name one ground atom{some}")
+    return atom_targets(program, atoms)[0]
 
 
 def atom_targets(program: MarkovLogic, atoms: QueryAtoms) -> list[Target]:

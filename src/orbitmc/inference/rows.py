@@ -141,14 +141,14 @@ def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
         return {name: enumerate(cells) for name, cells in every.items()}, len(table)
     if isinstance(table, Mapping | str | bytes) or not isinstance(table, Iterable):
         raise InputError("rows of evidence are a data frame, or a list with a mapping for each row")
-    found: dict[str, list[tuple[int, Any]]] = {}
+    columns: dict[str, list[tuple[int, Any]]] = {}
     rows = list(table)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise InputError(f"row {number} is no mapping from names to values: {quote(row)}")
         for name, cell in row.items():
-            found.setdefault(name, []).append((number, cell))
-    return dict(found), len(rows)
+            columns.setdefault(name, []).append((number, cell))
+    return dict(columns), len(rows)
 
 
 def _understood(name: str, cell: Any, values: Sequence[str], known: dict[Any, Cell]) -> Cell:
@@ -164,12 +164,12 @@ def _understood(name: str, cell: Any, values: Sequence[str], known: dict[Any, Ce
 
 def _look_up(name: str, cell: Any, values: Sequence[str]) -> Cell:
     try:
-        found = resolve({name: cell}, {name: values})
+        resolved = resolve({name: cell}, {name: values})
     except InputError as error:
         return WRONG, None, str(error)
-    if name in found.soft:
-        return SOFT, found.soft[name], ""
-    return found.hard.get(name, UNSEEN), None, ""
+    if name in resolved.soft:
+        return SOFT, resolved.soft[name], ""
+    return resolved.hard.get(name, UNSEEN), None, ""
 
 
 def _note_contradictions(model: Model, column: int, rows: Rows, problems: dict[int, str]) -> None:
@@ -180,9 +180,9 @@ def _note_contradictions(model: Model, column: int, rows: Rows, problems: dict[i
         return
     was = known.values[known.value]
     for row in np.flatnonzero((value >= 0) & (value != known.value)).tolist():
-        said = known.values[value[row]]
+        value_name = known.values[value[row]]
         problems.setdefault(
-            row, f"{quote(name)} is already observed to be {quote(was)}, not {quote(said)}"
+            row, f"{quote(name)} is already observed to be {quote(was)}, not {quote(value_name)}"
         )
     for row in np.flatnonzero(value == SOFT).tolist():
         if rows.soft[column, row][known.value] == 0:
@@ -247,11 +247,11 @@ class SampledRows:
         for kind in self.kinds:
             graph = kind.model.graph
             most = MAX_BLOCK_GIBBS_VARIABLES if graph.has_zeros() else MOST_VARIABLES
-            own = sampling_bytes(graph, self.settings)
-            variables, needed = variables + graph.variables, needed + own
+            memory = sampling_bytes(graph, self.settings)
+            variables, needed = variables + graph.variables, needed + memory
             if batch and (variables > most or 2 * needed > self.settings.memory):
                 yield batch
-                batch, variables, needed = [], graph.variables, own
+                batch, variables, needed = [], graph.variables, memory
             batch.append(kind)
         if batch:
             yield batch
@@ -265,7 +265,7 @@ class SampledRows:
             share = self._share(len(batch))
             with asked_before():
                 plan = plan_model(join_models(models, labels), share, too_wide=reason)
-                found = execute_plan(plan, watchers)
+                marginals = execute_plan(plan, watchers)
         except ContradictionError as error:
             if len(batch) == 1:
                 yield str(error), batch[0].rows
@@ -275,8 +275,8 @@ class SampledRows:
                 yield from self.sampled(part, watchers)
             return
         self.sampled_kinds += len(batch)
-        for kind, own in zip(batch, split_marginals(found, models), strict=True):
-            yield own.only(self.names), kind.rows
+        for kind, answer in zip(batch, split_marginals(marginals, models), strict=True):
+            yield answer.only(self.names), kind.rows
 
     def _share(self, kinds: int) -> Settings:
         """Settings of a run for so many kinds; seconds are for all of them together.
@@ -380,8 +380,8 @@ class RowAnswerer:
         open_columns = np.array([name in self.model.index for name in self.rows.names], dtype=bool)
         value = self.rows.value[:, rows]
         seen, soft = (value >= 0) & open_columns[:, None], (value == SOFT) & open_columns[:, None]
-        found = batches(seen | soft, soft) if few is None else batches(seen | soft, soft, few)
-        return [replace(batch, rows=rows[batch.rows]) for batch in found]
+        grouped = batches(seen | soft, soft) if few is None else batches(seen | soft, soft, few)
+        return [replace(batch, rows=rows[batch.rows]) for batch in grouped]
 
     def _either(self, batch: Batch) -> list[Batch]:
         """Eliminate a batch, or its patterns one by one; gives those that cost too much."""
@@ -390,30 +390,34 @@ class RowAnswerer:
         patterns = self._sorted(batch.rows, few=1)
         if len(patterns) == 1:
             return patterns
-        return [one for one in patterns if not self._eliminate(one)]
+        return [pattern for pattern in patterns if not self._eliminate(pattern)]
 
     def _eliminate(self, batch: Batch) -> bool:
         """Answer rows of a batch by one elimination; false if that cannot be afforded."""
-        hard, soft = (tuple(self.rows.names[k] for k in own) for own in (batch.hard, batch.soft))
+        hard, soft = (
+            tuple(self.rows.names[k] for k in chosen) for chosen in (batch.hard, batch.soft)
+        )
         elimination = prepare_elimination(self.model, hard, soft, self.settings)
         if elimination is None:
             return False
         number = elimination.template.number
         columns = [self.rows.value[k, batch.rows] for k in batch.hard]
-        rows = np.array([own[one] for own, one in zip(number, columns, strict=True)], np.int64)
+        rows = np.array([new[old] for new, old in zip(number, columns, strict=True)], np.int64)
         rows = rows.reshape(len(batch.hard), len(batch.rows))
         possible = (rows >= 0).all(axis=0)
         self._note(batch.rows[~possible])
-        rows, kept = rows[:, possible], batch.rows[possible]
+        rows, answered = rows[:, possible], batch.rows[possible]
         first, which = _distinct(rows, bool(batch.soft))
         answers = np.full((len(self.found), len(first)), np.nan)
         try:
-            for part, (found, possible) in self._parts(elimination, batch, rows, kept, first):
-                answers[:, part] = found
-                self._note(kept[np.isin(which, np.arange(part.start, part.stop)[~possible])])
-                self._tell(self.done + round(len(kept) * part.stop / len(first)))
+            for part, (probability, possible) in self._parts(
+                elimination, batch, rows, answered, first
+            ):
+                answers[:, part] = probability
+                self._note(answered[np.isin(which, np.arange(part.start, part.stop)[~possible])])
+                self._tell(self.done + round(len(answered) * part.stop / len(first)))
         finally:
-            self.found[:, kept] = answers[:, which]
+            self.found[:, answered] = answers[:, which]
         self.done += len(batch.rows)
         return True
 
@@ -450,12 +454,12 @@ class RowAnswerer:
         upward = elimination.upward(rows, likelihoods)
         free = [name for name in self.names if model.index.get(name, -1) in template.place]
         wanted = {name: template.place[model.index[name]] for name in free}
-        found = elimination.marginals(upward, wanted.values())
+        tables = elimination.marginals(upward, wanted.values())
         answers = np.zeros((len(self.found), rows.shape[1]))
         for name in self.names:
             start, variable = self.start[name], model.index.get(name, -1)
             if name in wanted:
-                answers[start + template.problem.possible[variable]] = found[wanted[name]]
+                answers[start + template.problem.possible[variable]] = tables[wanted[name]]
             elif name in model.observed:
                 answers[start + model.observed[name].value] = 1.0
             elif variable in template.observed:
@@ -481,12 +485,12 @@ class RowAnswerer:
             if self.stopped:
                 return
             try:
-                found = wide.answer_or_keep(self.model, dict(evidence), alike)
+                marginals = wide.answer_or_keep(self.model, dict(evidence), alike)
             except ContradictionError as error:
                 self.problems.update(dict.fromkeys(alike, str(error)))
                 continue
-            if found is not None:
-                self._put(found, alike)
+            if marginals is not None:
+                self._put(marginals, alike)
         for batch in wide.batches():
             if self.stopped:
                 return
@@ -503,28 +507,28 @@ class RowAnswerer:
             kinds.setdefault(tuple(self._evidence(row).items()), []).append(row)
         return kinds
 
-    def _put(self, found: Marginals, alike: list[int]) -> None:
+    def _put(self, marginals: Marginals, alike: list[int]) -> None:
         """Enter what was found into all rows that say the same."""
-        own = found.columns
-        self.found[:, alike] = own.probability[:, None]
-        if found.about.method != "exact":
-            self.sampled.update(dict.fromkeys(alike, _worst(found)))
-            errors = Errors(own.standard_error, own.low, own.high)
+        columns = marginals.columns
+        self.found[:, alike] = columns.probability[:, None]
+        if marginals.about.method != "exact":
+            self.sampled.update(dict.fromkeys(alike, _worst(marginals)))
+            errors = Errors(columns.standard_error, columns.low, columns.high)
             self.errors.update(dict.fromkeys(alike, errors))
-        self.stopped = self.stopped or found.about.interrupted
+        self.stopped = self.stopped or marginals.about.interrupted
         self.done += len(alike)
         self._tell(self.done)
 
     def _evidence(self, row: int) -> dict[str, Seen]:
         """What a row says, by names."""
-        said: dict[str, Seen] = {}
+        evidence: dict[str, Seen] = {}
         for column, name in enumerate(self.rows.names):
             value = int(self.rows.value[column, row])
             if value == SOFT:
-                said[name] = self.rows.soft[column, row]
+                evidence[name] = self.rows.soft[column, row]
             elif value >= 0:
-                said[name] = self.model.domains()[name][value]
-        return said
+                evidence[name] = self.model.domains()[name][value]
+        return evidence
 
 
 def _require_room(needed: int, settings: Settings) -> None:
@@ -546,9 +550,9 @@ def _distinct(rows: Numbers, soft: bool) -> tuple[Numbers, Numbers]:
     return first, which.reshape(-1)
 
 
-def _worst(found: Marginals) -> str:
+def _worst(marginals: Marginals) -> str:
     """The worst of all verdicts; what is observed says nothing of the others."""
-    return min(found.verdicts(), key=SEVEREST.index)
+    return min(marginals.verdicts(), key=SEVEREST.index)
 
 
 # Rows of a table, answered by the workers of an executor: the same numbers as here.
@@ -590,11 +594,11 @@ def answer_on_workers(
     each = -(-len(parts) // (PIECES * workers_of(executor, MOST_WORKERS)))
     small = replace(batch, rows=np.zeros(0, dtype=np.int64))
     work = [PartsWork(small, parts[k : k + each]) for k in range(0, len(parts), max(each, 1))]
-    found = Sender(executor).all(
+    pieces = Sender(executor).all(
         _answer_parts, pack_shared(_bytes_needed(asked)), work, lambda: asked.stopped
     )
-    asked.stopped = asked.stopped or found is None
-    for answers in found or ():
+    asked.stopped = asked.stopped or pieces is None
+    for answers in pieces or ():
         yield from answers
 
 
@@ -610,7 +614,9 @@ def _bytes_needed(asked: RowAnswerer) -> SharedRows:
 
 def _answer_parts(asked: RowAnswerer, work: PartsWork) -> list[RowTables]:
     names = asked.rows.names
-    hard, soft = (tuple(names[k] for k in own) for own in (work.batch.hard, work.batch.soft))
+    hard, soft = (
+        tuple(names[k] for k in columns) for columns in (work.batch.hard, work.batch.soft)
+    )
     elimination = prepare_elimination(asked.model, hard, soft, asked.settings)
     assert elimination is not None  # where it was prepared first, it was affordable
     return [asked.answered(elimination, work.batch, *part) for part in work.parts]

@@ -223,9 +223,9 @@ class Settings:
     def kernel(self) -> dict[str, object]:
         """The settings that decide which kernel is used, for those who build it again."""
         every = settings_of(Settings).values()
-        found = {one.name: getattr(self, one.name) for one in every if one.kernel}
-        own = None if isinstance(self.base, str) else {"own": type(self.base).__name__}
-        return {**found, "base": own or self.base, "generators": list(self.generators)}
+        values = {option.name: getattr(self, option.name) for option in every if option.kernel}
+        own_base = None if isinstance(self.base, str) else {"own": type(self.base).__name__}
+        return {**values, "base": own_base or self.base, "generators": list(self.generators)}
 
     def require_use(self) -> None:
         """Refuse values that make no sense, and settings that nothing would listen to."""
@@ -242,8 +242,8 @@ class Settings:
     @property
     def names_jumps(self) -> bool:
         """Whether the jumps of lmh are settled, so that there is nothing to race for."""
-        told = (self.alpha, self.moves, *(getattr(self, name) for name in SHAPES))
-        settled = any(x is not None for x in told)
+        choices = (self.alpha, self.moves, *(getattr(self, name) for name in SHAPES))
+        settled = any(x is not None for x in choices)
         return settled or bool(self.generators) or self.base != "gibbs"
 
     def schedule(self) -> Schedule:
@@ -335,13 +335,17 @@ def accepts_settings(question: Callable[P, R]) -> Callable[P, R]:
     It takes them as `**options: Unpack[Options]`. A keyword that does not exist raises a
     `TypeError` that says which one was probably meant.
     """
-    own = inspect.signature(question)
-    plain = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
-    shown = [
-        inspect.Parameter(one.name, KEYWORD, default=one.default, annotation=one.kind)
-        for one in settings_of(Settings).values()
+    signature = inspect.signature(question)
+    plain = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
     ]
-    known = [one.name for one in (*plain, *shown)]
+    shown = [
+        inspect.Parameter(option.name, KEYWORD, default=option.default, annotation=option.kind)
+        for option in settings_of(Settings).values()
+    ]
+    known = [parameter.name for parameter in (*plain, *shown)]
 
     @wraps(question)
     def asked(*arguments: P.args, **options: P.kwargs) -> R:
@@ -352,11 +356,13 @@ def accepts_settings(question: Callable[P, R]) -> Callable[P, R]:
         with _numba.asked_now():
             return question(*arguments, **options)
 
-    asked.__signature__ = own.replace(parameters=[*plain, *shown])  # type: ignore[attr-defined]
-    said = inspect.cleandoc(question.__doc__ or "")
-    own_lines = "\n".join(_line(one.name) for one in plain if one.name in PARAMETERS)
+    asked.__signature__ = signature.replace(parameters=[*plain, *shown])  # type: ignore[attr-defined]
+    summary = inspect.cleandoc(question.__doc__ or "")
+    own_lines = "\n".join(
+        _line(parameter.name) for parameter in plain if parameter.name in PARAMETERS
+    )
     asked.__doc__ = (
-        f"{said}\n\nParameters:\n\n{own_lines}\n\nSettings:\n\n{format_settings(Settings)}"
+        f"{summary}\n\nParameters:\n\n{own_lines}\n\nSettings:\n\n{format_settings(Settings)}"
     )
     return asked
 
@@ -387,11 +393,11 @@ def describe_unused_settings(settings: Settings, *heeded: str) -> str:
     """Say which settings an exact answer had no use for, as the end of a reason."""
     known = settings_of(Settings).values()
     idle = [
-        one.name
-        for one in known
-        if (one.methods or one.name in SAMPLED)
-        and one.name not in heeded
-        and getattr(settings, one.name) != one.default
+        option.name
+        for option in known
+        if (option.methods or option.name in SAMPLED)
+        and option.name not in heeded
+        and getattr(settings, option.name) != option.default
     ]
     return f"; only sampling would use {', '.join(idle)}" if idle else ""
 
@@ -413,11 +419,11 @@ def _require_used_settings(settings: Settings) -> None:
     """Refuse what the method does not listen to, nor MC-SAT where it is the base chain."""
     based = settings.method in LIFTED and settings.base == "mcsat"
     listening = {settings.method, "mcsat"} if based else {settings.method}
-    for one in settings_of(Settings).values():
-        unheard = one.methods and listening.isdisjoint(("auto", *one.methods))
-        if unheard and getattr(settings, one.name) != one.default:
+    for option in settings_of(Settings).values():
+        unheard = option.methods and listening.isdisjoint(("auto", *option.methods))
+        if unheard and getattr(settings, option.name) != option.default:
             raise InputError(
-                f"{one.name} is for {' and '.join(one.methods)}, not for {settings.method}"
+                f"{option.name} is for {' and '.join(option.methods)}, not for {settings.method}"
             )
 
 

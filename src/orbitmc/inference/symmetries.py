@@ -123,13 +123,13 @@ def relational_approximation(trials: Trials, ground: Ground, name: str) -> Relat
 def _classes(swaps: ConstantSwaps, universe: Universe) -> tuple[ConstantClass, ...]:
     """Classes by name, in the order of their first constants."""
     kinds = list(universe.constants)
-    found = []
+    classes = []
     for number in np.argsort(swaps.member[swaps.start[:-1]]):
         members = swaps.member[swaps.start[number] : swaps.start[number + 1]]
         kind = kinds[swaps.kind[members[0]]]
         names = universe.constants[kind]
-        found.append(ConstantClass(kind, tuple(names[k] for k in swaps.digit[members])))
-    return tuple(found)
+        classes.append(ConstantClass(kind, tuple(names[k] for k in swaps.digit[members])))
+    return tuple(classes)
 
 
 def trials(model: Model) -> Trials:
@@ -264,8 +264,8 @@ class SymmetryOverview(HtmlRepr):
             "seconds": self.seconds,
             "complete": self.complete,
             "how": self.how,
-            "approximations": [one.as_dict() for one in self.approximations],
-            "relational": [one.as_dict() for one in self.relational],
+            "approximations": [approximation.as_dict() for approximation in self.approximations],
+            "relational": [approximation.as_dict() for approximation in self.relational],
         }
 
 
@@ -294,12 +294,12 @@ def symmetry_overview(
             order = _order(group)
         how = "given, not counted" if order is None else "given, counted"
         return SymmetryOverview(model, group, order, counting.seconds, True, how, *tried)
-    found = _exact(model, values, left, SEARCH_SHARE if trying else 1.0)
+    exact = _exact(model, values, left, SEARCH_SHARE if trying else 1.0)
     left = begun + seconds - working_time()
     tried = _approximations(model, ground, left) if trying else ((), ())
-    order = _order(found.group) if found.order is None else found.order
+    order = _order(exact.group) if exact.order is None else exact.order
     return SymmetryOverview(
-        model, found.group, order, found.seconds, found.complete, found.how, *tried
+        model, exact.group, order, exact.seconds, exact.complete, exact.how, *tried
     )
 
 
@@ -340,16 +340,16 @@ def _approximations(
     except LimitError as error:
         return tuple(_too_large(model, name, error) for name in finders), ()
     waiting = len(finders) + (0 if ground is None else len(CLASSES))
-    found: list[Approximation] = []
+    approximations: list[Approximation] = []
     for name, find in finders.items():
-        share = max(0.0, until - working_time()) / (waiting - len(found)) * 2.0
+        share = max(0.0, until - working_time()) / (waiting - len(approximations)) * 2.0
         with time_limit(min(share, until - working_time())):
-            found.append(_approximation(drawn, name, find, share))
+            approximations.append(_approximation(drawn, name, find, share))
     if ground is None:
-        return tuple(found), ()
+        return tuple(approximations), ()
     with time_limit(until - working_time()):
         swaps = tuple(relational_approximation(drawn, ground, name) for name in CLASSES)
-    return tuple(found), swaps
+    return tuple(approximations), swaps
 
 
 def _approximation(drawn: Trials, name: str, find: Finder, seconds: float) -> Approximation:

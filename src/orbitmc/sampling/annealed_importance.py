@@ -90,8 +90,8 @@ def first_ladder(graph: FactorGraph, *, seed: int) -> list[float]:
 def refine_ladder(betas: Sequence[float], rungs: int) -> list[float]:
     """A ladder with as many rungs, as dense in each place as another one."""
     places = np.linspace(0.0, len(betas) - 1.0, rungs + 1)
-    found: list[float] = np.interp(places, np.arange(len(betas)), betas).tolist()
-    return found
+    finer: list[float] = np.interp(places, np.arange(len(betas)), betas).tolist()
+    return finer
 
 
 class AnnealedPack(NamedTuple):
@@ -123,7 +123,7 @@ def cool_down(
             list(pool.map(partial(_Cooling.cool, gain=beta - hotter, to=cooled), cooling))
             if stopped():
                 return None
-    return _combine_packs(graph, [(one.log_z(graph), one.values) for one in cooling])
+    return _combine_packs(graph, [(cooler.log_z(graph), cooler.values) for cooler in cooling])
 
 
 def cool_down_on_workers(
@@ -138,9 +138,9 @@ def cool_down_on_workers(
 ) -> AnnealedPack | None:
     """The same on workers, a pack in each piece of work; the numbers are the same."""
     numbers = [number * packs + pack for pack in range(packs)]
-    work = [(tuple(betas), seed, own) for own in numbers]
-    found = sender.all(_cool_pack, pack_shared(SharedGraph(graph)), work, stopped)
-    return None if found is None else _combine_packs(graph, found)
+    work = [(tuple(betas), seed, pack_number) for pack_number in numbers]
+    cooled = sender.all(_cool_pack, pack_shared(SharedGraph(graph)), work, stopped)
+    return None if cooled is None else _combine_packs(graph, cooled)
 
 
 def _cool_pack(
@@ -158,7 +158,7 @@ def _cool_pack(
 def _combine_packs(graph: FactorGraph, packs: Sequence[tuple[Floats, Bytes]]) -> AnnealedPack:
     """What all packs say of Z, and their states."""
     uniform = float(np.log(graph.cardinality.astype(np.float64)).sum())
-    log_z = np.concatenate([own for own, _ in packs]) + uniform + graph.constant
+    log_z = np.concatenate([pack_log_z for pack_log_z, _ in packs]) + uniform + graph.constant
     return AnnealedPack(log_z, np.concatenate([states for _, states in packs], axis=1))
 
 
@@ -188,10 +188,10 @@ class _Cooling:
         """Draw lanes in proportion to their weights, by one random number for each population."""
         lanes = np.arange(POPULATIONS * SIZE).reshape(POPULATIONS, SIZE)
         self.gained[chosen] += log_mean(self.log_weight[chosen])
-        for one in chosen:
+        for population in chosen:
             ticks = (np.arange(SIZE) + self.choices.random()) / SIZE
-            drawn = np.searchsorted(np.cumsum(share[one] / share[one].sum()), ticks)
-            lanes[one] = one * SIZE + np.minimum(drawn, SIZE - 1)
+            drawn = np.searchsorted(np.cumsum(share[population] / share[population].sum()), ticks)
+            lanes[population] = population * SIZE + np.minimum(drawn, SIZE - 1)
         self.values = np.ascontiguousarray(self.values[:, lanes.reshape(-1)])
         self.log_weight[chosen] = 0.0
 
@@ -203,8 +203,8 @@ class _Cooling:
 
 def log_mean(log_weight: Floats) -> Floats:
     """The logarithm of the mean weight, along the last axis."""
-    found: Floats = np.logaddexp.reduce(log_weight, axis=-1) - math.log(log_weight.shape[-1])
-    return found
+    mean: Floats = np.logaddexp.reduce(log_weight, axis=-1) - math.log(log_weight.shape[-1])
+    return mean
 
 
 def log_weights(graph: FactorGraph, values: Bytes) -> Floats:

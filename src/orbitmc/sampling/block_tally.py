@@ -58,8 +58,8 @@ def block_tally(
     """Give an empty tally, of values if `kind` is; it overwrites the kernel's tables."""
     plain = tally(graph, lanes)
     certain = indices(np.flatnonzero(lengths(blocks.value_start) == 1))
-    own = BlockValueTally if kind is ValueTally else BlockTally
-    return own(plain.sums, plain.row_start, plain.open, certain, blocks, memory)
+    block_kind = BlockValueTally if kind is ValueTally else BlockTally
+    return block_kind(plain.sums, plain.row_start, plain.open, certain, blocks, memory)
 
 
 @implementation(record, BlockTally)
@@ -102,10 +102,10 @@ def _record(
 
 @shared
 def _is_recorded(blocks: Blocks, block: Index) -> bool:
-    found = False
+    is_recorded = False
     for step in range(blocks.step_start[block], blocks.step_start[block + 1]):
-        found |= blocks.recorded[step] > 0
-    return found
+        is_recorded |= blocks.recorded[step] > 0
+    return is_recorded
 
 
 @shared

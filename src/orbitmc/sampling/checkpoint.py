@@ -59,16 +59,16 @@ from orbitmc.sampling.schedule import Schedule
 SECANT_STATES = "secant states"
 
 
-def _is_looks(found: object) -> bool:
-    return is_count(found) and found in LOOKS
+def _is_looks(value: object) -> bool:
+    return is_count(value) and value in LOOKS
 
 
-def _is_terms(found: object) -> bool:
-    return is_count(found) and found <= terms_for(LARGEST_RADIUS)  # type: ignore[operator]
+def _is_terms(value: object) -> bool:
+    return is_count(value) and value <= terms_for(LARGEST_RADIUS)  # type: ignore[operator]
 
 
-def _is_radius(found: object) -> bool:
-    return is_number(found) and 0.0 <= found <= LARGEST_RADIUS  # type: ignore[operator]
+def _is_radius(value: object) -> bool:
+    return is_number(value) and 0.0 <= value <= LARGEST_RADIUS  # type: ignore[operator]
 
 
 CHOICE: Mapping[str, Check] = {
@@ -94,14 +94,14 @@ def choice_from(record: object) -> EstimatorChoice | None:
 
 def digest(holder: Any) -> str:
     """A fingerprint of a factor graph or a kernel: of all its numbers, in tuples within too."""
-    found = hashlib.sha256(type(holder).__name__.encode())
+    checksum = hashlib.sha256(type(holder).__name__.encode())
     for name, value in zip(holder._fields, holder, strict=True):
-        found.update(name.encode())
+        checksum.update(name.encode())
         if hasattr(value, "_fields"):
-            found.update(digest(value).encode())
+            checksum.update(digest(value).encode())
         else:
-            found.update(np.ascontiguousarray(value).tobytes())
-    return found.hexdigest()
+            checksum.update(np.ascontiguousarray(value).tobytes())
+    return checksum.hexdigest()
 
 
 def arrays_of(holder: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -134,14 +134,14 @@ KIND = re.compile(r"[<>|][buif][1248]")
 MOST_DIMENSIONS = 32
 
 
-def _is_seed(found: object) -> bool:
-    return type(found) is int and found >= 0
+def _is_seed(value: object) -> bool:
+    return type(value) is int and value >= 0
 
 
-def _is_snapshot(found: object) -> bool:
-    if not isinstance(found, list) or len(found) != 3:
+def _is_snapshot(value: object) -> bool:
+    if not isinstance(value, list) or len(value) != 3:
         return False
-    return is_number(found[0]) and all(map(is_count, found[1:]))
+    return is_number(value[0]) and all(map(is_count, value[1:]))
 
 
 COUNTS: Mapping[str, Check] = {
@@ -216,18 +216,18 @@ class Header:
 def header_from(line: bytes) -> Header:
     """Read the header; what is wrong with it is said."""
     try:
-        found = json.loads(line)
+        parsed = json.loads(line)
     except (ValueError, RecursionError):
         raise InputError("its header is no JSON") from None
-    fields = check_fields(found, FIELDS, "header")
+    fields = check_fields(parsed, FIELDS, "header")
     schedule = Schedule(**check_fields(fields["schedule"], SCHEDULE, "schedule"))
     choice = choice_from(fields["choice"])
     return Header(fields, schedule, choice, tuple(_entry(entry) for entry in fields["arrays"]))
 
 
-def _entry(found: object) -> Entry:
-    if isinstance(found, list) and len(found) == 3:
-        name, kind, shape = found
+def _entry(record: object) -> Entry:
+    if isinstance(record, list) and len(record) == 3:
+        name, kind, shape = record
         if is_text(name) and is_text(kind) and KIND.fullmatch(kind) and _is_shape(shape):
             try:
                 return Entry(name, np.dtype(kind), tuple(shape))
@@ -236,9 +236,9 @@ def _entry(found: object) -> Entry:
     raise InputError("an entry of its list of arrays is not what it should be")
 
 
-def _is_shape(found: object) -> bool:
-    listed = isinstance(found, list) and len(found) <= MOST_DIMENSIONS and all(map(is_count, found))
-    return listed and math.prod(max(length, 1) for length in found) <= MOST_COUNT  # type: ignore[attr-defined]
+def _is_shape(value: object) -> bool:
+    listed = isinstance(value, list) and len(value) <= MOST_DIMENSIONS and all(map(is_count, value))
+    return listed and math.prod(max(length, 1) for length in value) <= MOST_COUNT  # type: ignore[attr-defined]
 
 
 MAGIC = b"orbitmc run, version 1\n"
@@ -384,8 +384,8 @@ class Checkpoint:
     def _require_memory(self, graph: FactorGraph, memory: int) -> None:
         """Refuse what would not fit: the packs are as large as their arrays in the file."""
         lanes, packs, most = (self.header[name] for name in ("lanes", "packs", "most_packs"))
-        held = sum(entry.bytes for entry in self.header.entries)
-        require_memory(str(self.path), held * max(packs, most) // packs, memory)
+        size = sum(entry.bytes for entry in self.header.entries)
+        require_memory(str(self.path), size * max(packs, most) // packs, memory)
         self._array(f"pack/0/{VALUES}", (graph.variables, lanes), np.dtype(np.uint8))
         self._array("pack/0/rng/drawn", (lanes,), np.dtype(np.uint32))
 
@@ -429,10 +429,10 @@ class Checkpoint:
             yield Snapshot(seconds, updates, samples, probability.copy())
 
     def _array(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
-        found = self.arrays.get(name)
-        if found is None or found.shape != shape or found.dtype != kind:
+        array = self.arrays.get(name)
+        if array is None or array.shape != shape or array.dtype != kind:
             raise self._error(f"the run holds no {name} of shape {shape}")
-        return found
+        return array
 
     def _error(self, message: str) -> InputError:
         return InputError(message, source=str(self.path))
@@ -506,8 +506,8 @@ def load(path: Path, *, memory: int = MEMORY) -> Checkpoint:
             body = bytes_of(file, size)
     except OSError as error:
         raise unreadable(path, error) from None
-    found = hashlib.blake2b(memoryview(body)[:-CHECKSUM], digest_size=CHECKSUM)
-    if found.digest() != body[-CHECKSUM:]:
+    checksum = hashlib.blake2b(memoryview(body)[:-CHECKSUM], digest_size=CHECKSUM)
+    if checksum.digest() != body[-CHECKSUM:]:
         raise _damaged_error(path, "its checksum is another one")
     return Checkpoint(path, header, _arrays(header, body, start))
 
@@ -521,13 +521,13 @@ def _header(path: Path, line: bytes, memory: int) -> Header:
 
 
 def _arrays(header: Header, body: mmap.mmap | bytes, place: int) -> dict[str, NDArray[Any]]:
-    found = {}
+    arrays = {}
     for entry in header.entries:
         count = math.prod(entry.shape)
         array = np.frombuffer(body, dtype=entry.kind, count=count, offset=place)
-        found[entry.name] = array.reshape(entry.shape)
+        arrays[entry.name] = array.reshape(entry.shape)
         place += entry.bytes
-    return found
+    return arrays
 
 
 def _damaged_error(path: Path, why: str) -> InputError:

@@ -160,8 +160,8 @@ def run_estimator_trial(run: Run, samples: int) -> Trial:
     tallies = [with_values(tally(run.graph, run.lanes)) for _ in often]  # type: ignore[arg-type]
     rng = generator(run.seed, Stream.ESTIMATOR_TRIAL, run.lanes)
     pack = replace(copy_pack(run.packs[0]), rng=rng, ends=None)
-    packs = [replace(pack, tally=one) for one in tallies]
-    record = [recorder(run.prepared, run.kernel, one) for one in packs]
+    packs = [replace(pack, tally=empty) for empty in tallies]
+    record = [recorder(run.prepared, run.kernel, tallied) for tallied in packs]
     spacing = run.spacing // often[-1]
     order = (2, 1, 2, 0) if len(often) > 1 else (0,)
     for _ in range(samples):
@@ -198,17 +198,17 @@ def choose_weight(trial: Trial, controls: Controls, sweeps: float) -> TrialOutco
 
 
 def _means(tallies: list[RaoBlackwellTally], records: int) -> Means:
-    chances = sum(one.sums[0] for one in tallies) / records
-    values = sum(one.values[0] for one in tallies) / records
+    chances = sum(tally.sums[0] for tally in tallies) / records
+    values = sum(tally.values[0] for tally in tallies) / records
     return Means(chances, values)
 
 
 def _apply_controls(means: Means, controls: Controls, weight: Floats) -> Floats:
     """Columns with control variates, as much of them for all rows."""
     excess = neumann_series(controls.matrix, means.values - means.chances, controls.terms)
-    own, other = (columns - columns.mean(axis=1, keepdims=True) for columns in (means[0], excess))
+    plain, other = (columns - columns.mean(axis=1, keepdims=True) for columns in (means[0], excess))
     square = float((weight[:, None] * other**2).sum())
-    both = float((weight[:, None] * own * other).sum())
+    both = float((weight[:, None] * plain * other).sum())
     share = min(max(both / square, 0.0), MAX_SHARE) if square > 0.0 else 0.0
     return means.chances - share * excess
 
@@ -244,9 +244,9 @@ def choose_by_trial(run: Run, samples: int, *, cheap: bool) -> EstimatorChoice:
         matrix = sensitivities(run.graph, states)
         ways = {radius: _scale_controls(matrix, radius) for radius in radii_for(matrix)}
         sweeps = run.spacing / run.graph.variables
-        found = {radius: choose_weight(trial, way, sweeps) for radius, way in ways.items()}
-    radius = max(found, key=lambda one: found[one].gain)
-    best, controls = found[radius], ways[radius]
+        choices = {radius: choose_weight(trial, way, sweeps) for radius, way in ways.items()}
+    radius = max(choices, key=lambda candidate: choices[candidate].gain)
+    best, controls = choices[radius], ways[radius]
     if best.gain < (GAIN_OF_SLOW if slow else LEAST_GAIN):
         return without_controls(SLOW if slow else "they would not pay")
     run.controls = controls

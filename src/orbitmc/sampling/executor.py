@@ -179,7 +179,7 @@ class _Batch:
 
     def gather(self) -> None:
         """Take what is there, and send again what was lost."""
-        for number in [number for number, one in self.futures.items() if one.done()]:
+        for number in [number for number, sent in self.futures.items() if sent.done()]:
             future = self.futures.pop(number)
             try:
                 reply = future.result()

@@ -55,8 +55,8 @@ def best_values(
     wanted = np.full(graph.variables, -1, dtype=np.int16)
     for factor in [factors[0], *rng.permutation(factors[1:])]:
         scope, best = graph.scope_of(factor), _best_entry(graph, int(factor), rng)
-        held = wanted[scope]
-        if ((held < 0) | (held == best)).all():
+        earlier = wanted[scope]
+        if ((earlier < 0) | (earlier == best)).all():
             wanted[scope] = best
     return wanted
 
@@ -115,14 +115,14 @@ def search_modes(
     nothing but the seed and its number. `part_of` has the connected component of each variable.
     """
     share = lanes // COLUMNS
-    found = []
+    modes = []
     for group in sorted({number // COLUMNS for number in packs}):
         states = anneal_states(graph, seed=seed, group=group, lanes=lanes)
         for place in range(COLUMNS):
             if pack := packs.get(group * COLUMNS + place):
                 pack.values[:, ::COLUMNS] = states[:, place * share : (place + 1) * share]
-        found.append(heaviest_states(graph, states, part_of))
-    return heaviest_states(graph, np.stack(found, axis=1), part_of)
+        modes.append(heaviest_states(graph, states, part_of))
+    return heaviest_states(graph, np.stack(modes, axis=1), part_of)
 
 
 def anneal_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) -> Bytes:
@@ -320,17 +320,17 @@ Cool = Callable[[list[Round]], list[Bytes]]
 
 def _here(graph: FactorGraph, is_over: Callable[[], bool]) -> Cool:
     cooling = Cooling(graph, is_over)
-    return lambda work: [cooling.states(one) for one in work]
+    return lambda work: [cooling.states(piece) for piece in work]
 
 
 def _elsewhere(graph: FactorGraph, executor: Executor, stopped: Callable[[], bool]) -> Cool:
     sender, needed = Sender(executor), pack_shared(SharedCooling(graph))
 
     def cool(work: list[Round]) -> list[Bytes]:
-        found = sender.all(Cooling.states, needed, work, stopped)
-        if found is None:
+        states = sender.all(Cooling.states, needed, work, stopped)
+        if states is None:
             raise KeyboardInterrupt
-        return found
+        return states
 
     return cool
 
@@ -365,8 +365,8 @@ class TopStates:
         start = starts(self.graph.cardinality)
         gains = np.zeros(int(start[-1]))
         weight_gains(self.graph, state[:, None].copy(), start, gains)
-        own = start[:-1].astype(np.int64) + state
-        gains[own] = -np.inf
+        unchanged = start[:-1].astype(np.int64) + state
+        gains[unchanged] = -np.inf
         for place in np.argsort(-gains, kind="stable")[: self.count]:
             if gains[place] > -np.inf:
                 variable = int(np.searchsorted(start, place, side="right")) - 1

@@ -100,5 +100,5 @@ def _respace(betas: Sequence[float], rejected: Floats, acceptance: float) -> lis
     barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejected, 1e-3))])
     steps = int(np.clip(np.ceil(barrier[-1] / (1.0 - acceptance)), 1, MOST_RUNGS - 1))
     wanted = np.linspace(0.0, barrier[-1], steps + 1)
-    found = np.exp(np.interp(wanted, barrier, np.log(betas)))
-    return [1.0, *found[1:-1].tolist(), float(betas[-1])]
+    spaced = np.exp(np.interp(wanted, barrier, np.log(betas)))
+    return [1.0, *spaced[1:-1].tolist(), float(betas[-1])]

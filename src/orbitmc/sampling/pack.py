@@ -82,8 +82,8 @@ def unmixed_variables(every: Sequence[EnergyTrace], recorded: int) -> NDArray[np
     """Say of each variable whether the log-weight of its group is kept by columns, or drifts."""
     full = recorded // capacity(recorded) if recorded else 0
     means = np.concatenate([_column_means(ends.log_weights[:full]) for ends in every], axis=2)
-    found = persistence(means, np.ones(full), ROUNDING, means.shape[1])
-    return (found.persists | found.drifts)[every[0].group_of]
+    verdict = persistence(means, np.ones(full), ROUNDING, means.shape[1])
+    return (verdict.persists | verdict.drifts)[every[0].group_of]
 
 
 def _column_means(log_weights: Floats) -> Floats:
@@ -116,8 +116,8 @@ def start_values(
         sizes = graph.cardinality[first : first + ROWS, None]
         values[first : first + ROWS] = rng.random((len(sizes), lanes)) * sizes
         if wanted is not None:
-            told = wanted[first : first + ROWS]
-            np.copyto(values[first : first + ROWS], told, where=told >= 0, casting="unsafe")
+            given = wanted[first : first + ROWS]
+            np.copyto(values[first : first + ROWS], given, where=given >= 0, casting="unsafe")
     return values
 
 

@@ -77,12 +77,12 @@ class OpenedRun:
 
     def pack(self, arrays: list[NDArray[Any]]) -> Pack:
         """The pack that has these arrays."""
-        own = self.context
+        context = self.context
         pack = empty_pack(
-            self.prepared, own.kernel, lanes=own.lanes, kind=own.kind,
-            part_of=own.part_of,
+            self.prepared, context.kernel, lanes=context.lanes, kind=context.kind,
+            part_of=context.part_of,
         )  # fmt: skip
-        pack = pack if own.choice is None else with_controls(pack, own.choice)
+        pack = pack if context.choice is None else with_controls(pack, context.choice)
         restore_arrays(pack, arrays)
         return pack
 
@@ -136,14 +136,14 @@ def sources_of(kernel: Kernel) -> str | None:
 
 def arrays_in(pack: Pack) -> list[NDArray[Any]]:
     """All arrays that a pack overwrites, each once."""
-    found = {id(array): array for _, array in arrays_of(pack, "")}
-    return list(found.values())
+    by_id = {id(array): array for _, array in arrays_of(pack, "")}
+    return list(by_id.values())
 
 
 def restore_arrays(pack: Pack, arrays: list[NDArray[Any]]) -> None:
     """Let a pack have these arrays."""
-    for own, sent in zip(arrays_in(pack), arrays, strict=True):
-        own[...] = sent
+    for array, sent in zip(arrays_in(pack), arrays, strict=True):
+        array[...] = sent
 
 
 def advance_pack(run: OpenedRun, work: PackWork) -> PackDone:
@@ -227,14 +227,14 @@ class Remote:
             )
             for pack in run.packs
         ]
-        found = self.sender.all(advance_pack, self._needed(run), work, lambda: run.interrupted)
-        if found is None:
+        advanced = self.sender.all(advance_pack, self._needed(run), work, lambda: run.interrupted)
+        if advanced is None:
             run.interrupted = True
             return False
-        for number, done in enumerate(found):
+        for number, done in enumerate(advanced):
             self._take(run, number, done)
-        turns = -(-len(found) // self.at_once)
-        waited = time.perf_counter() - begun - turns * max(done.seconds for done in found)
+        turns = -(-len(advanced) // self.at_once)
+        waited = time.perf_counter() - begun - turns * max(done.seconds for done in advanced)
         self.round_seconds = min(MOST_ROUND, max(LEAST_ROUND, WORK * waited))
         return True
 

@@ -133,11 +133,11 @@ class Run:
     @property
     def outcomes(self) -> dict[str, int]:
         """What the steps of all packs came to, warm-up included."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for pack in self.packs:
             for name, count in zip(self.kernel.outcomes, pack.outcomes.tolist(), strict=True):
-                found[name] = found.get(name, 0) + count
-        return found
+                counts[name] = counts.get(name, 0) + count
+        return counts
 
     @property
     def drawn_anew(self) -> bool:
@@ -257,5 +257,5 @@ def _errors(run: Run) -> tuple[Floats, float]:
         return run.notes.spread(run.recorded, run.lanes), SAMPLES_APART / (
             run.chains * run.recorded
         )
-    found = run.statistics()
-    return found.spread, float(found.standard_error.max(initial=0.0))
+    statistics = run.statistics()
+    return statistics.spread, float(statistics.standard_error.max(initial=0.0))

@@ -221,12 +221,12 @@ class Threads(ThreadPoolExecutor):
         work = {"steps": steps, "taken": run.warm_up_steps, "annealing": run.annealing}
         if not steps:
             work = {"recorded": run.recorded, "samples": samples, "spacing": run.spacing}
-        own = (run.prepared, run.kernel)
+        fixed = (run.prepared, run.kernel)
         todo = (
-            partial(warm_up if steps else run.recording(number, advance), *own, pack)
+            partial(warm_up if steps else run.recording(number, advance), *fixed, pack)
             for number, pack in enumerate(run.packs)
         )
-        _wait(run, [_submit(self, partial(one, **work)) for one in todo])
+        _wait(run, [_submit(self, partial(task, **work)) for task in todo])
         return True
 
 

@@ -194,10 +194,10 @@ def _start_packs(run: Run, number: int) -> Pack:
 def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
     if run.skips_modes:
         return
-    found = search_modes(run.graph, started, run.lanes, run.part_of, seed=run.seed)
+    modes = search_modes(run.graph, started, run.lanes, run.part_of, seed=run.seed)
     if run.heaviest is not None:
-        found = heaviest_states(run.graph, np.stack([run.heaviest, found], axis=1), run.part_of)
-    run.heaviest = found
+        modes = heaviest_states(run.graph, np.stack([run.heaviest, modes], axis=1), run.part_of)
+    run.heaviest = modes
 
 
 def _catch_up(run: Run, number: int, pack: Pack) -> None:

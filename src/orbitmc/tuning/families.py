@@ -64,14 +64,14 @@ def cache_by_model(find: Callable[[Model], T]) -> Callable[[Model], T]:
     known: dict[int, T] = {}
 
     @wraps(find)
-    def found(model: Model) -> T:
+    def find_once(model: Model) -> T:
         key = id(model)
         if key not in known:
             known[key] = find(model)
             weakref.finalize(model, known.pop, key, None)
         return known[key]
 
-    return found
+    return find_once
 
 
 # Jumps that exchange values between variables: groups of exclusive ones.
@@ -88,12 +88,12 @@ def group_exchange(model: Model, prepared: PreparedGraph) -> Kernel | None:
 
 
 def propose_group_exchange(model: Model) -> Propose | None:
-    found = exchange_blocks(_rows(model))
-    if not found.blocks:
+    exchange = exchange_blocks(_rows(model))
+    if not exchange.blocks:
         return None
 
     def propose(values: Bytes, rng: np.random.Generator) -> Bytes:
-        matrix = found.rows(_block(found, rng))
+        matrix = exchange.rows(_block(exchange, rng))
         chosen = rng.permutation(len(matrix))[:2]
         turned = values.copy()
         turned[matrix[chosen]] = values[matrix[rng.permutation(chosen)]]
@@ -115,9 +115,11 @@ def _rows(model: Model) -> list[Numbers]:
     return [np.array(rows) for rows in alike if len(rows) > 1]
 
 
-def _block(found: ExchangeBlocks, rng: np.random.Generator) -> int:
+def _block(exchange: ExchangeBlocks, rng: np.random.Generator) -> int:
     """The block of a random member."""
-    return int(np.searchsorted(found.start, rng.integers(len(found.member)), side="right")) - 1
+    return (
+        int(np.searchsorted(exchange.start, rng.integers(len(exchange.member)), side="right")) - 1
+    )
 
 
 # Symmetries of a whole lattice: its reflections and turns.
@@ -251,7 +253,7 @@ def _components(model: Model) -> list[Numbers]:
     part_of = components(model.graph)
     parts = [np.flatnonzero(part_of == part) for part in np.unique(part_of)[:MOST_SETS]]
     sets = [part[model.graph.cardinality[part] == 2] for part in parts]
-    return [one for one in sets if len(one) > 1] if len(parts) > 1 else []
+    return [component for component in sets if len(component) > 1] if len(parts) > 1 else []
 
 
 @cache_by_model
@@ -280,7 +282,7 @@ def labels(model: Model, prepared: PreparedGraph) -> Kernel | None:
     if not chosen:
         return None
     return kernels.relabelling(
-        model.graph, [own for own, _ in chosen], [pair for _, pair in chosen]
+        model.graph, [variables for variables, _ in chosen], [pair for _, pair in chosen]
     )
 
 
@@ -290,11 +292,11 @@ def propose_labels(model: Model) -> Propose | None:
         return None
 
     def propose(values: Bytes, rng: np.random.Generator) -> Bytes:
-        own, (one, other) = chosen[rng.integers(len(chosen))]
-        names = np.arange(model.graph.cardinality[own[0]], dtype=np.uint8)
-        names[[one, other]] = other, one
+        variables, (first, second) = chosen[rng.integers(len(chosen))]
+        names = np.arange(model.graph.cardinality[variables[0]], dtype=np.uint8)
+        names[[first, second]] = second, first
         turned = values.copy()
-        turned[own] = names[values[own]]
+        turned[variables] = names[values[variables]]
         return turned
 
     return propose
@@ -356,14 +358,16 @@ def _generators(model: Model) -> PermutationGroup | None:
     graph = model.graph
     if not _is_small_and_pairwise(graph) or lattice(graph) is not None:
         return None
-    found = next(filter(None, map(_symmetries, _approximations(model))), [])
-    if not 0 < len(found) <= MOST_GENERATORS:
+    elements = next(filter(None, map(_symmetries, _approximations(model))), [])
+    if not 0 < len(elements) <= MOST_GENERATORS:
         return None
-    accepted = _acceptance(graph, found)
-    kept = [
-        one for one, often in zip(found, accepted, strict=True) if often >= GENERATOR_MIN_ACCEPTANCE
+    accepted = _acceptance(graph, elements)
+    useful = [
+        element
+        for element, often in zip(elements, accepted, strict=True)
+        if often >= GENERATOR_MIN_ACCEPTANCE
     ]
-    return permutation_group(graph.variables, kept) if kept else None
+    return permutation_group(graph.variables, useful) if useful else None
 
 
 def _is_small_and_pairwise(graph: FactorGraph) -> bool:
@@ -408,13 +412,13 @@ def _acceptance(graph: FactorGraph, elements: list[Permutation]) -> list[float]:
     walk(prepared, kernel, pack, SWEEPS * graph.variables)
     graph = graph._replace(constant=0.0)  # beside a large one differences are lost
     before = log_weight(graph, pack.values)
-    found = []
+    acceptance = []
     for element in elements:
         after = act(element, pack.values)
         real = (after != pack.values).any(axis=0)
         change = log_weight(graph, after)[real] - before[real]
-        found.append(np.exp(np.minimum(change, 0.0)).sum() / max(1, real.sum()))
-    return found
+        acceptance.append(np.exp(np.minimum(change, 0.0)).sum() / max(1, real.sum()))
+    return acceptance
 
 
 def _clusters(model: Model, prepared: PreparedGraph) -> Kernel | None:

@@ -97,8 +97,8 @@ def _memory(from_mean: Floats) -> Floats:
     products = fft.irfft(power, 2 * times, axis=0)[:times]
     even = times // 2 * 2
     pairs = (products / products[0])[:even].reshape(even // 2, 2, -1).sum(axis=1)
-    kept = np.logical_and.accumulate(pairs > 0.0, axis=0)
-    falling = np.minimum.accumulate(np.where(kept, pairs, 0.0), axis=0)
+    positive = np.logical_and.accumulate(pairs > 0.0, axis=0)
+    falling = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)
     return np.asarray(np.maximum(2.0 * falling.sum(axis=0) - 1.0, SHORTEST))
 
 
@@ -115,9 +115,9 @@ def persistence(seen: Sequence[Floats], kind: NDArray[np.int64]) -> Floats:
     early -= early.mean(axis=1, keepdims=True)
     late -= late.mean(axis=1, keepdims=True)
     scale = np.sqrt((early**2).mean(axis=1) * (late**2).mean(axis=1))
-    kept = (early * late).mean(axis=1) / np.maximum(scale, np.finfo(float).tiny)
-    own = kind[moving]
-    return np.asarray((np.bincount(own, kept) / np.maximum(np.bincount(own), 1))[own])
+    correlation = (early * late).mean(axis=1) / np.maximum(scale, np.finfo(float).tiny)
+    kinds = kind[moving]
+    return np.asarray((np.bincount(kinds, correlation) / np.maximum(np.bincount(kinds), 1))[kinds])
 
 
 def penalise_stuck(effective: Floats, kept: Floats, lanes: int) -> Floats:

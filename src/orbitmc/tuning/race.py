@@ -175,8 +175,8 @@ SEED = 0  # of the panel
 def run_race(model: Model, prepared: PreparedGraph, *, seconds: float) -> RaceResult:
     """Choose jumps for a model, in about so many seconds of running (compiling not counted)."""
     with Stopwatch() as watch, WorkClock() as clock:
-        found = _Race(model, prepared, seconds, clock).run()
-    return replace(found, seconds=watch.seconds)
+        result = _Race(model, prepared, seconds, clock).run()
+    return replace(result, seconds=watch.seconds)
 
 
 class _Race:
@@ -297,7 +297,7 @@ class _Race:
         if jump is None:
             return None
         others = () if self._has_rivals else self.standing.jumps.items()
-        jumps = {other: own for other, own in others if other not in family.replaces}
+        jumps = {other: other_jump for other, other_jump in others if other not in family.replaces}
         jumps[name] = jump
         return Arm(self.model, self.prepared, jumps, (), values, self.first.per_step)
 
@@ -386,7 +386,9 @@ class _Race:
 
     def _judge(self, name: str, **known: Any) -> None:
         """Say more on a family's price tag."""
-        self.prices = [replace(one, **known) if one.family == name else one for one in self.prices]
+        self.prices = [
+            replace(price, **known) if price.family == name else price for price in self.prices
+        ]
 
     def _try_tempering(self) -> None:
         """Let the standing jumps run on a tempered base chain, and see who wins in long laps."""

@@ -51,8 +51,8 @@ class Tuning:
 
     def record(self) -> dict[str, Any]:
         """The recipe in terms that JSON has."""
-        found = {"base": self.base, "families": list(self.families), "period": self.period}
-        return {**found, "betas": list(self.betas)} if self.betas else found
+        fields = {"base": self.base, "families": list(self.families), "period": self.period}
+        return {**fields, "betas": list(self.betas)} if self.betas else fields
 
     def kernel(self, model: Model, prepared: PreparedGraph) -> Kernel:
         """Build the kernel; the same recipe and model give the same kernel."""
@@ -68,10 +68,10 @@ def base_chain(prepared: PreparedGraph, betas: Sequence[float]) -> Kernel:
 
 def combine_jumps(jumps: Sequence[Kernel]) -> Kernel:
     """All jumps equally often."""
-    found = jumps[-1]
+    kernel = jumps[-1]
     for done, jump in enumerate(jumps[-2::-1], start=1):
-        found = mixture(jump, found, weight=1.0 / (done + 1))
-    return found
+        kernel = mixture(jump, kernel, weight=1.0 / (done + 1))
+    return kernel
 
 
 def tuning_from_record(record: object) -> Tuning:
@@ -102,8 +102,8 @@ def _families(record: Mapping[str, Any]) -> tuple[str, ...]:
 def _period(record: Mapping[str, Any]) -> int:
     period = record.get("period")
     if not isinstance(period, int) or isinstance(period, bool) or not 0 < period <= LONGEST:
-        said = 'the moves need a whole number "period" above 0'
-        raise InputError(f"{said}, not {_shorten(period)}; it is at most 2^62")
+        demand = 'the moves need a whole number "period" above 0'
+        raise InputError(f"{demand}, not {_shorten(period)}; it is at most 2^62")
     return period
 
 
@@ -119,17 +119,17 @@ def _betas(record: Mapping[str, Any], base: str) -> tuple[float, ...]:
     return tuple(float(beta) for beta in betas)
 
 
-def _shorten(found: object, known: Iterable[str] = ()) -> str:
+def _shorten(value: object, known: Iterable[str] = ()) -> str:
     """What was found, shortened if it is long, and what was probably meant."""
     try:
-        shown = reprlib.repr(found)
+        shown = reprlib.repr(value)
     except ValueError:  # Python writes no numbers of many thousand digits
-        shown = f"such a long {type(found).__name__}"
-    return shown + (suggestion(found, known) if isinstance(found, str) else "")
+        shown = f"such a long {type(value).__name__}"
+    return shown + (suggestion(value, known) if isinstance(value, str) else "")
 
 
 def _jump(name: str, model: Model, prepared: PreparedGraph) -> Kernel:
-    found = FAMILIES[name].build(model, prepared)
-    if found is None:
+    jump = FAMILIES[name].build(model, prepared)
+    if jump is None:
         raise InputError(f"the moves {name!r} make no sense for this model")
-    return found
+    return jump

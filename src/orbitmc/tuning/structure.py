@@ -36,7 +36,7 @@ def exclusive_groups(graph: FactorGraph) -> list[Numbers]:
         rivals.setdefault(second, set()).add(first)
     groups: list[Numbers] = []
     left = set(rivals)
-    for variable in sorted(rivals, key=lambda one: (-len(rivals[one]), one)):
+    for variable in sorted(rivals, key=lambda candidate: (-len(rivals[candidate]), candidate)):
         if variable in left:
             group = _clique(variable, rivals, left)
             if len(group) >= LEAST_MEMBERS:
@@ -57,8 +57,8 @@ def _exclusive_pairs(graph: FactorGraph) -> Numbers:
     start = graph.table_start[graph.table_of[factor]].astype(np.int64)
     strength = np.zeros(len(factor))
     strength[~clause] = _coupling(graph.table, start[~clause])
-    told = clause & forbids
-    strength[told] = graph.table[start[told]] - graph.table[start[told] + 1]
+    exclusive = clause & forbids
+    strength[exclusive] = graph.table[start[exclusive]] - graph.table[start[exclusive] + 1]
     pairs, which = np.unique(pair, axis=0, return_inverse=True)
     total = np.zeros(len(pairs))
     np.add.at(total, which.reshape(-1), strength)
@@ -69,9 +69,9 @@ def _coupling(table: Floats, start: Numbers) -> Floats:
     """How much a table of two binary variables likes both at 1, beside one of them alone."""
     entries = table[start[:, None] + np.arange(4)]
     finite = np.isfinite(entries[:, :3]).all(axis=1)
-    found = np.zeros(len(start))
-    found[finite] = entries[finite] @ np.array([1.0, -1.0, -1.0, 1.0])
-    return found
+    coupling = np.zeros(len(start))
+    coupling[finite] = entries[finite] @ np.array([1.0, -1.0, -1.0, 1.0])
+    return coupling
 
 
 def _clique(first: int, rivals: dict[int, set[int]], left: set[int]) -> set[int]:
@@ -79,7 +79,9 @@ def _clique(first: int, rivals: dict[int, set[int]], left: set[int]) -> set[int]
     group = {first}
     candidates = rivals[first] & left
     while candidates and len(group) < MOST_MEMBERS:
-        best = max(candidates, key=lambda one: (len(rivals[one] & candidates), -one))
+        best = max(
+            candidates, key=lambda candidate: (len(rivals[candidate] & candidates), -candidate)
+        )
         group.add(best)
         candidates &= rivals[best]
     return group
@@ -110,12 +112,12 @@ def lattice(graph: FactorGraph) -> Numbers | None:
     if degree[1:].min() < 2 or degree.max() > 4:
         return None
     near: Near = [set() for _ in range(graph.variables + 1)]
-    for one, other in pairs.tolist():
-        near[one].add(other)
-        near[other].add(one)
+    for first_end, second_end in pairs.tolist():
+        near[first_end].add(second_end)
+        near[second_end].add(first_end)
     first = _first_rows(near, degree)
-    found = None if first is None else _all_rows(*first, pairs, graph.variables)
-    return found if found is not None and _fits(found, pairs) else None
+    rows = None if first is None else _all_rows(*first, pairs, graph.variables)
+    return rows if rows is not None and _fits(rows, pairs) else None
 
 
 def _pairs(graph: FactorGraph) -> Numbers | None:
@@ -183,13 +185,13 @@ def _straight_on(near: Near, before: int, here: int) -> int:
 
 def _beside(near: Near, row: list[int]) -> Numbers | None:
     """One of the two rows beside a row: each pair of neighbours in both is a square."""
-    found = [min(near[row[0]] - {row[1], row[-1]})]
+    beside = [min(near[row[0]] - {row[1], row[-1]})]
     for before, here in pairwise(row):
-        corner = (near[found[-1]] & near[here]) - {before}
+        corner = (near[beside[-1]] & near[here]) - {before}
         if len(corner) != 1:
             return None
-        found.append(corner.pop())
-    return np.array(found)
+        beside.append(corner.pop())
+    return np.array(beside)
 
 
 def _all_rows(row: Numbers, above: Numbers, pairs: Numbers, sites: int) -> Numbers | None:
@@ -202,7 +204,7 @@ def _all_rows(row: Numbers, above: Numbers, pairs: Numbers, sites: int) -> Numbe
     np.bitwise_xor.at(every, pairs[:, 1], pairs[:, 0])
     around = bool((np.sort(pairs, axis=1) == np.sort(row[[0, -1]])).all(axis=1).any())
     ends = (row[-1], row[0]) if around else (NOWHERE, NOWHERE)
-    found = [row]
+    rows = [row]
     for _ in range(sites // columns - 1):
         left, right = np.roll(row, 1), np.roll(row, -1)
         left[0], right[-1] = ends
@@ -211,19 +213,19 @@ def _all_rows(row: Numbers, above: Numbers, pairs: Numbers, sites: int) -> Numbe
             return None
         row, above = below, row
         ends = (row[-1], row[0]) if around else ends
-        found.append(row)
-    return np.array(found) - 1
+        rows.append(row)
+    return np.array(rows) - 1
 
 
-def _fits(found: Numbers, pairs: Numbers) -> bool:
+def _fits(sites: Numbers, pairs: Numbers) -> bool:
     """Whether every site is there once, and every pair joins neighbours."""
-    rows, columns = found.shape
-    if not np.array_equal(np.sort(found.reshape(-1)), np.arange(found.size)):
+    rows, columns = sites.shape
+    if not np.array_equal(np.sort(sites.reshape(-1)), np.arange(sites.size)):
         return False
-    place = np.empty(found.size, dtype=np.int64)
-    place[found.reshape(-1)] = np.arange(found.size)
-    one, other = place[pairs[:, 0] - 1], place[pairs[:, 1] - 1]
-    down, right = abs(one // columns - other // columns), abs(one % columns - other % columns)
+    place = np.empty(sites.size, dtype=np.int64)
+    place[sites.reshape(-1)] = np.arange(sites.size)
+    first, second = place[pairs[:, 0] - 1], place[pairs[:, 1] - 1]
+    down, right = abs(first // columns - second // columns), abs(first % columns - second % columns)
     beside = (down == 0) & ((right == 1) | (right == columns - 1))
     below = (right == 0) & ((down == 1) | (down == rows - 1))
     return bool((beside | below).all())
@@ -252,14 +254,14 @@ def strong_parts(graph: FactorGraph) -> list[Numbers]:
 
     At most `MOST_SETS`, equally many of each size as far as there are.
     """
-    found = _couplings(graph)
-    if found is None or not len(found.pair):
+    couplings = _couplings(graph)
+    if couplings is None or not len(couplings.pair):
         return []
     chosen: list[Numbers] = []
     budget = budget_for(LEAST_ACCEPTANCE)
-    layers = _layers(graph.variables, found.pair, _closeness(graph.variables, found))
+    layers = _layers(graph.variables, couplings.pair, _closeness(graph.variables, couplings))
     for labels in layers:
-        changes = _changes(found, labels)
+        changes = _changes(couplings, labels)
         order = np.argsort(changes, kind="stable")
         good = order[changes[order] <= budget][: MOST_SETS // len(layers)]
         chosen += [np.flatnonzero(labels == part) for part in good]
@@ -289,18 +291,18 @@ def _couplings(graph: FactorGraph) -> _Couplings | None:
     return _Couplings(pair[some], coupling[some], field)
 
 
-def _closeness(variables: int, found: _Couplings) -> Numbers:
+def _closeness(variables: int, couplings: _Couplings) -> Numbers:
     """Rank pairs by their strength, times one more than the triangles and squares they are in."""
-    one, other = found.pair.T
-    ends = np.concatenate([found.pair, found.pair[:, ::-1]]).T
+    first, second = couplings.pair.T
+    ends = np.concatenate([couplings.pair, couplings.pair[:, ::-1]]).T
     near = csr_array((np.ones(len(ends[0])), (ends[0], ends[1])), shape=(variables, variables))
-    degree = np.bincount(found.pair.reshape(-1), minlength=variables)
-    cycles = np.zeros(len(found.pair))
-    if degree[one] @ degree[other] <= MOST_WALKS:
+    degree = np.bincount(couplings.pair.reshape(-1), minlength=variables)
+    cycles = np.zeros(len(couplings.pair))
+    if degree[first] @ degree[second] <= MOST_WALKS:
         two_steps = near @ near
-        cycles += two_steps[one, other]
-        cycles += (two_steps @ near)[one, other] - degree[one] - degree[other] + 1
-    return float_classes(np.abs(found.coupling) * (1.0 + cycles))
+        cycles += two_steps[first, second]
+        cycles += (two_steps @ near)[first, second] - degree[first] - degree[second] + 1
+    return float_classes(np.abs(couplings.coupling) * (1.0 + cycles))
 
 
 def _layers(variables: int, pair: Numbers, rank: Numbers) -> list[Numbers]:
@@ -324,11 +326,11 @@ def _layers(variables: int, pair: Numbers, rank: Numbers) -> list[Numbers]:
 
 def _labels(variables: int, parts: list[list[int]], whole: Numbers) -> Numbers:
     """Number the parts that leave enough of their component alone."""
-    found = np.full(variables, -1)
+    labels = np.full(variables, -1)
     proper = [part for part in parts if len(part) <= MOST_OF_ALL * whole[part[0]]]
     for number, part in enumerate(proper):
-        found[part] = number
-    return found
+        labels[part] = number
+    return labels
 
 
 class _Forest:
@@ -340,29 +342,29 @@ class _Forest:
     def grown(self, pairs: list[list[int]]) -> list[list[int]]:
         """Join pairs; gives copies of the parts that have grown to about twice their size."""
         before: dict[int, int] = {}
-        for one, other in pairs:
-            small, large = sorted((self.part[one], self.part[other]), key=len)
+        for first, second in pairs:
+            small, large = sorted((self.part[first], self.part[second]), key=len)
             most = max(before.pop(id(p), len(p).bit_length()) for p in (small, large))
             large += small
             for member in small:
                 self.part[member] = large
             before[id(large)] = most
-        parts = {id(self.part[one]): self.part[one] for one, _ in pairs}
+        parts = {id(self.part[first]): self.part[first] for first, _ in pairs}
         return [list(p) for key, p in parts.items() if len(p).bit_length() > before[key]]
 
     def roots(self) -> Numbers:
         return np.array([part[0] for part in self.part])
 
 
-def _changes(found: _Couplings, labels: Numbers) -> Floats:
+def _changes(couplings: _Couplings, labels: Numbers) -> Floats:
     """How much flips of the parts of a layer can change: squares of fields and border couplings."""
     count = int(labels.max()) + 1
     inside = labels >= 0
-    total = np.bincount(labels[inside], 4.0 * found.field[inside] ** 2, count)
-    one, other = labels[found.pair].T
-    for part in (one, other):
-        border = (one != other) & (part >= 0)
-        total += np.bincount(part[border], found.coupling[border] ** 2, count)
+    total = np.bincount(labels[inside], 4.0 * couplings.field[inside] ** 2, count)
+    first, second = labels[couplings.pair].T
+    for part in (first, second):
+        border = (first != second) & (part >= 0)
+        total += np.bincount(part[border], couplings.coupling[border] ** 2, count)
     return np.asarray(total)
 
 
@@ -391,14 +393,14 @@ def twins(graph: FactorGraph) -> list[Numbers]:
     np.add.at(outlook, variable, view)
     order = np.argsort(outlook, kind="stable")
     same = outlook[order][1:] == outlook[order][:-1]
-    one, other = _join_pairs(graph, variable, role, outlook, view)
-    ends = np.concatenate([order[:-1][same], one]), np.concatenate([order[1:][same], other])
+    left, right = _join_pairs(graph, variable, role, outlook, view)
+    ends = np.concatenate([order[:-1][same], left]), np.concatenate([order[1:][same], right])
     shape = (graph.variables, graph.variables)
     links = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=shape)
     labels = connected_components(links, directed=False)[1]
     order = np.argsort(labels, kind="stable")
-    found = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    return [block for block in found if len(block) > 1]
+    blocks = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    return [block for block in blocks if len(block) > 1]
 
 
 def _join_pairs(
@@ -406,10 +408,10 @@ def _join_pairs(
 ) -> tuple[Numbers, Numbers]:
     """Pairs in one factor that are alike beside it, and have the same place in it."""
     first = graph.scope_start[:-1][lengths(graph.scope_start) == 2].astype(np.int64)
-    one, other = variable[first], variable[first + 1]
-    alike = outlook[one] - view[first] == outlook[other] - view[first + 1]
+    left, right = variable[first], variable[first + 1]
+    alike = outlook[left] - view[first] == outlook[right] - view[first + 1]
     alike &= role[first] == role[first + 1]
-    return one[alike], other[alike]
+    return left[alike], right[alike]
 
 
 def _roles(graph: FactorGraph, factor: Numbers) -> Words:
@@ -430,12 +432,12 @@ def _roles(graph: FactorGraph, factor: Numbers) -> Words:
 
 def _symmetric_tables(graph: FactorGraph) -> NDArray[np.bool_]:
     """Which tables two variables may read either way."""
-    found = np.zeros(len(graph.table_start) - 1, bool)
-    for number in range(len(found)):
+    symmetric = np.zeros(len(graph.table_start) - 1, bool)
+    for number in range(len(symmetric)):
         table = graph.table[graph.table_start[number] : graph.table_start[number + 1]]
         side = math.isqrt(len(table))
-        found[number] = side * side == len(table) and np.array_equal(*_both_ways(table, side))
-    return found
+        symmetric[number] = side * side == len(table) and np.array_equal(*_both_ways(table, side))
+    return symmetric
 
 
 def _both_ways(table: Floats, side: int) -> tuple[Floats, Floats]:

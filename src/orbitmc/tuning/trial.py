@@ -131,21 +131,21 @@ class TrialChain:
             self._take(spacing)
             if number >= SETTLING * snapshots:
                 seen.append(statistics_of(watched, self.prepared.graph, self.pack.values))
-        kept = persistence(seen, watched.kind)
+        persisting = persistence(seen, watched.kind)
         effective, looked = effective_samples(seen), len(seen) * lanes
-        found, at_least = (
-            harmonic_ess(penalise_stuck(effective, kept, lanes)),
+        ess, at_least = (
+            harmonic_ess(penalise_stuck(effective, persisting, lanes)),
             harmonic_ess(effective),
         )
         samples = spacing / self.sample if self.sample else 1.0
         return Trial(
-            rate=found / (len(seen) * spacing * step),
+            rate=ess / (len(seen) * spacing * step),
             least_rate=at_least / (len(seen) * spacing * step),
-            recorded_rate=lanes * recorded_share(found / looked, samples) / (spacing * step),
+            recorded_rate=lanes * recorded_share(ess / looked, samples) / (spacing * step),
             spacing=spacing / max(1, variables),
-            fresh=found / looked,
+            fresh=ess / looked,
             per_step=step,
-            kept=float(kept.max(initial=0.0)),
+            kept=float(persisting.max(initial=0.0)),
             seconds=seconds,
         )
 
@@ -171,11 +171,11 @@ class TrialChain:
         Only the last so many outcomes are looked at.
         """
         named = zip(self.kernel.outcomes, self.pack.outcomes.tolist(), strict=True)
-        own = dict(list(named)[-outcomes:])
-        if "proposals" not in own:
+        counts = dict(list(named)[-outcomes:])
+        if "proposals" not in counts:
             return None
-        real = own["proposals"] - own["null proposals"]
-        return own["accepted"] / real if real else 0.0
+        real = counts["proposals"] - counts["null proposals"]
+        return counts["accepted"] / real if real else 0.0
 
     def _take(self, count: int) -> float:
         check_interrupt()
@@ -327,5 +327,5 @@ def estimate_acceptance(model: Model, propose: Propose, values: Bytes) -> float:
         real = (after != values).any(axis=0)
         change = log_weight(graph, after)[real] - before[real]
         chances.append(np.exp(np.minimum(change, 0.0)))
-    found = np.concatenate(chances)
-    return float(found.mean()) if len(found) else 0.0
+    acceptance = np.concatenate(chances)
+    return float(acceptance.mean()) if len(acceptance) else 0.0
