@@ -141,7 +141,6 @@ def warm(
 
 
 def _choose_questions(known: list[str], only: list[str]) -> list[str]:
-
     for name in only:
         if name not in known:
             raise InputError(

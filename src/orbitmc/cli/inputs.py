@@ -215,7 +215,6 @@ def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _lines(path: Path) -> list[str]:
-
     text = read_text(path)
     lines = [line.strip() for line in text.content.splitlines()]
     wrong = [number for number, line in enumerate(lines, 1) if line and line[0] != "("]

@@ -206,7 +206,6 @@ class _Watching:
                 print_remark(f"warning: the step was not saved: {error}; it continues")
 
     def keep(self, step: "Step") -> None:
-
         if self.checkpoint is not None:
             learning.save(self.checkpoint, step, self.asked)
 

@@ -70,7 +70,6 @@ def _print(overview: "Overview", log_z: str) -> None:
 
 
 def _lines(overview: "Overview") -> list[tuple[str, str]]:
-
     f = overview
     sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
     packs = "1 pack" if f.packs == 1 else f"{f.packs} packs"
@@ -88,7 +87,6 @@ def _lines(overview: "Overview") -> list[tuple[str, str]]:
 
 
 def _exact(overview: "Overview") -> str:
-
     cost = overview.exact
     if cost.bytes is None or cost.seconds is None or cost.refusal:
         return f"no: {cost.refusal}"

@@ -135,12 +135,10 @@ def _print(answer: "Marginals", json: bool) -> None:
 
 
 def _pieces(kind: str) -> Callable[["Marginals"], Iterator[str]]:
-
     return {".json": report.json_pieces, ".csv": report.csv_pieces}.get(kind, report.plain_pieces)
 
 
 def _write(answer: "Marginals", path: Path) -> None:
-
     if suffix(path) == ".mar":
         formats.write_flat_mar(path, answer.columns.probability, answer.columns.start)
     else:

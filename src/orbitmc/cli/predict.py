@@ -184,7 +184,6 @@ class _Progress:
     """Says how far it is, now and then."""
 
     def __init__(self) -> None:
-
         self.display, self.due = Display(), 0.0
 
     def __call__(self, done: int, rows: int) -> None:

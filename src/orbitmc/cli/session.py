@@ -252,7 +252,6 @@ def _client(distributed: Any, address: str, opened: ExitStack) -> Any:
 
 
 def _local(distributed: Any) -> Any:
-
     return distributed.LocalCluster(
         n_workers=inference.available_cores(), threads_per_worker=1, dashboard_address=":0"
     )

@@ -191,7 +191,6 @@ def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str
 
 
 def _proven(model: Model, plan: EliminationPlan, k: int, reason: str) -> _Incumbent:
-
     states = solve_map(plan, k)
     ranked = sorted((-exact_log_weight(model.graph, state), state.tolist()) for state in states)
     weights = [-negative for negative, _ in ranked]

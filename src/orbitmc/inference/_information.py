@@ -166,7 +166,6 @@ class PairsFeature:
         return np.concatenate([pair.sums(states[rows], chances) for pair, rows in pairs])
 
     def errors(self, means: Floats) -> Floats:
-
         return standard_errors(means)
 
 

@@ -180,7 +180,6 @@ class JointFeature:
         return cells
 
     def errors(self, means: Floats) -> Floats:
-
         return standard_errors(means)
 
 

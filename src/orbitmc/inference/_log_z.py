@@ -129,7 +129,6 @@ def latest(seconds: float) -> float:
 
 
 def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
-
     seconds = min(_seconds(settings), 1e6)
     soon = graph.variables <= VARIABLES_PER_SECOND * seconds
     soon &= graph.factors <= FACTORS_PER_SECOND * seconds

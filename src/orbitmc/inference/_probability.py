@@ -224,7 +224,6 @@ class EventFeature:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-
         expected = np.zeros((self.rows, states.shape[1]))
         for value, weight in enumerate([1.0] if chances is None else chances):
             values = partial(self._values, states, value)
@@ -239,7 +238,6 @@ class EventFeature:
         return target.meaning[states[self.place[target.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-
         if self.rows == 1:
             return standard_errors(means)
         both, given = means.mean(axis=1)
@@ -381,7 +379,6 @@ class _EachEvent:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-
         values = partial(self._values, states)
         truths = np.zeros((self.rows, states.shape[1]))
         for row, event in zip(truths, self.events, strict=True):
@@ -392,5 +389,4 @@ class _EachEvent:
         return target.meaning[states[self.place[target.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-
         return standard_errors(means)

@@ -131,7 +131,6 @@ class FunctionFeature:
             return self._sums(states)
 
     def _sums(self, states: Bytes) -> Floats:
-
         powers = np.zeros((self.rows, states.shape[1]))
         for place, function in enumerate(self.functions):
             values = Values(self.asked, lambda target: states[target.variable], states.shape[1])
@@ -175,7 +174,6 @@ class FunctionFeature:
             used.update(values.used)
 
     def errors(self, means: Floats) -> Floats:
-
         return standard_errors(means[0::2])
 
     def depends(self) -> list[int]:

@@ -81,7 +81,6 @@ class FeatureEstimate:
         return features(sums, self.recorded, self.lanes, self.known, self.rows)
 
     def ratio(self) -> Features:
-
         return ratio(self.sums, self.recorded, self.lanes, self.known, self.rows)
 
 

@@ -450,7 +450,6 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
-
     return mcsat.mc_sat(model.graph, large=mcsat.SLICE_SAMPLERS[settings.slices or "walk"])
 
 

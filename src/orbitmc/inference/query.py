@@ -188,7 +188,6 @@ def _atoms(program: MarkovLogic) -> View:
 
 
 def _atom(program: MarkovLogic, name: str) -> Target:
-
     atoms = grounding.query_atoms(
         program.ground, grounding.read_query(name, program.ground.program)
     )

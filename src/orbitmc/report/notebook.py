@@ -243,7 +243,6 @@ def _best(answer: BestStates) -> str:
 
 
 def _symmetries(report: Any) -> str:
-
     return symmetries_of_model(report) if hasattr(report, "model") else symmetries_of_graph(report)
 
 

@@ -121,7 +121,6 @@ def _trial_samples(run: Run, sweeps: float) -> int:
 
 
 def _try_controls(run: Run, sweeps: float) -> EstimatorChoice:
-
     cheap = sensitivity_sweeps(run.graph) <= CHEAP * sweeps
     return choose_by_trial(run, _trial_samples(run, sweeps), cheap=cheap)
 
