@@ -7,7 +7,7 @@ import orbitmc as om
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.relevance import barren_variables, relevant
-from tests.oracle.enumeration import enumerate_states
+from tests.oracle.enumeration import enumerate_states, log_weights_of_all
 
 NETWORKS = 250  # random networks of each kind of test
 
@@ -160,3 +160,31 @@ def test_a_run_that_is_kept_keeps_all_variables(tmp_path, planned):
     assert "matter" not in first.about.reason
     again = om.resume(run, network)
     assert again[name].probability.tolist() == first[name].probability.tolist()
+
+
+def by_listing(model, holds):
+    """How probable it is that a condition on a state holds, by listing all states."""
+    logs = log_weights_of_all(model.graph)
+    sizes = [len(values) for values in model.values]
+    states = np.array(np.unravel_index(np.arange(len(logs)), sizes))
+    weights = np.exp(logs - logs.max())
+    return weights[holds(dict(zip(model.names, states, strict=True)))].sum() / weights.sum()
+
+
+def test_what_is_given_is_part_of_what_matters(planned):
+    rng, asked = np.random.default_rng(13), 0
+    for _ in range(NETWORKS // 2):
+        network = random_network(rng, int(rng.integers(4, 7)))
+        first, second, third = rng.permutation(network.names)[:3].tolist()
+        for given, holds in (
+            (f"{second} == '1'", lambda s, b=second, c=third: s[b] == 1),
+            (
+                f"{second} == '1' or {third} == '0'",
+                lambda s, b=second, c=third: (s[b] == 1) | (s[c] == 0),
+            ),
+        ):
+            event = om.probability(network, f"{first} == '0'", given=given)
+            both = by_listing(network, lambda s, h=holds, a=first: h(s) & (s[a] == 0))
+            assert event.value == pytest.approx(both / by_listing(network, holds), abs=1e-12)
+            asked += "matter" in event.about.reason
+    assert asked > NETWORKS // 4
