@@ -1,5 +1,7 @@
 """What elimination affords is exact beside what is sampled, in one answer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -128,3 +130,10 @@ def test_an_impossible_component_is_a_contradiction():
     impossible = om.model(names, [*factors, *never])
     with pytest.raises(om.ContradictionError):
         om.marginals(impossible, samples=5, memory=MEMORY, packs=1, lanes=32)
+
+
+def test_doubts_about_a_model_are_told_once():
+    doubtful = replace(mixed(), doubts=("a row does not sum to 1",))
+    found = om.marginals(doubtful, samples=5, memory=MEMORY, packs=1, lanes=32, seed=2)
+    assert "exact" in found.verdicts()
+    assert found.about.warnings.count("a row does not sum to 1") == 1

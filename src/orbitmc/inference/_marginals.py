@@ -182,8 +182,7 @@ class MarginalsQuestion:
             sampled.about,
             reason=f"{count:,} variables in components of their own: {beside.reason}; "
             f"the other {rest:,}: {sampled.about.reason}",
-            seconds=sampled.about.seconds,
-            warnings=(*beside.remarks, *plan.remarks, *sampled.about.warnings),
+            warnings=(*plan.remarks, *sampled.about.warnings),
         )
         return Marginals(both.take(order), about).only(plan.query)
 

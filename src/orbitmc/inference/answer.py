@@ -92,9 +92,8 @@ def answer(
     view = view_of(query.model, query.evidence)
     with explain_contradictions(view), _writer(settings, checkpoint) as writer:
         question, left_out = _bind(query, view, settings)
-        plan = replace(question.plan(settings), reserve=reserve)
+        plan = replace(question.plan(settings), reserve=reserve, left_out=left_out)
         if left_out:
-            plan = replace(plan, left_out=left_out)
             plan = replace(plan, reason=f"{_describe_part(plan)}; {plan.reason}")
         if writer is None:
             return answer_plan(question, plan, observers)
@@ -145,7 +144,6 @@ def _answer_from_cache(
     if not isinstance(query.model, Model) and query.evidence:
         return None
     model = query.model if isinstance(query.model, Model) else query.model.model
-
     row = find_elimination(model, query.evidence, settings, question.scopes)
     return None if row is None else question.from_cache(row, query.evidence, settings)
 
@@ -165,7 +163,6 @@ def _writer(
     """What saves the run, if it is to be saved."""
     if checkpoint is not None or settings.checkpoint is None:
         return nullcontext(checkpoint)
-
     return inference.open_checkpoint(settings.checkpoint, settings.checkpoint_every)
 
 

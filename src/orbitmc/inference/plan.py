@@ -146,26 +146,16 @@ def plan_model(
     gives the graph that an exact answer eliminates, if it needs more than the model has. What is
     known to be `too_wide` for elimination, in words, is sampled.
     """
-    begun, before = asked_at(settings), _spent(settings)
-    settings.require_use()
-    settings.schedule()  # refuses two ends
-    if settings.approximation is not None:
-        inference.program_of(model)  # refuses other models
-    try:
-        with Stopwatch() as planning:
-            firm = harden(model)
-            if too_wide and settings.method == "auto":
-                plan = _plan_sampling(firm.model, settings, too_wide)
-            elif settings.method in ("auto", "exact"):
-                plan = _plan_exact_or_sampling(firm.model, settings, extend)
-            else:
-                _require_few_values(model, "the exact method has no such limit")
-                plan = _plan_as_requested(firm.model, settings)
-    except ContradictionError as error:
-        raise explain_contradiction(model, error) from None
-    chosen = with_block_work(plan.settings)
-    spent = before + planning.seconds
-    return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
+
+    def choose(firm: Model) -> Plan:
+        if too_wide and settings.method == "auto":
+            return _plan_sampling(firm, settings, too_wide)
+        if settings.method in ("auto", "exact"):
+            return _plan_exact_or_sampling(firm, settings, extend)
+        _require_few_values(model, "the exact method has no such limit")
+        return _plan_as_requested(firm, settings)
+
+    return _plan_firm(model, settings, choose)
 
 
 def plan_components(model: Model, settings: Settings) -> Plan:
@@ -174,35 +164,47 @@ def plan_components(model: Model, settings: Settings) -> Plan:
     What makes a model too wide are mostly few of its components, and large ones. These are
     sampled; the plan `beside` eliminates the others.
     """
+    return _plan_firm(model, settings, lambda firm: _plan_parts(firm, settings))
+
+
+def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]) -> Plan:
+    """Choose for a model whose weights can be added up, and say what that took."""
+    begun, before = asked_at(settings), _spent(settings)
+    settings.require_use()
+    settings.schedule()  # refuses two ends
+    if settings.approximation is not None:
+        inference.program_of(model)  # refuses other models
+    try:
+        with Stopwatch() as planning:
+            firm = harden(model)
+            plan = choose(firm.model)
+    except ContradictionError as error:
+        raise explain_contradiction(model, error) from None
+    chosen = with_block_work(plan.settings)
+    spent = before + planning.seconds
+    return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
+
+
+def _plan_parts(model: Model, settings: Settings) -> Plan:
+    exact = replace(settings, method="exact")
+    elimination, reason = plan_elimination(model.graph, settings)
+    if elimination is not None:
+        return Plan(model, exact, reason, elimination)
     part_of = components(model.graph)
     sizes = np.bincount(part_of, minlength=1)
-    whole = plan_elimination_of(model, settings)
-    if whole.elimination is not None:
-        return whole
     largest, count = np.argsort(-sizes, kind="stable"), 1
     while count < min(len(sizes), MOST_SAMPLED_COMPONENTS) and _has_time_to_split(settings):
         sampled = np.isin(part_of, largest[:count])
         if SECONDS_PER_BUCKET * int((~sampled).sum()) > most_seconds(settings):
             break
-        easy = plan_elimination_of(select_variables(model, np.flatnonzero(~sampled)), settings)
-        if easy.elimination is not None:
-            hard = select_variables(model, np.flatnonzero(sampled))
-            plan = plan_model(replace(hard, observed={}), settings, too_wide=whole.reason)
-            return replace(plan, beside=easy)
+        easy = select_variables(model, np.flatnonzero(~sampled))
+        elimination, cost = plan_elimination(easy.graph, settings)
+        if elimination is not None:
+            hard = replace(select_variables(model, np.flatnonzero(sampled)), observed={})
+            beside = Plan(easy, exact, cost, elimination)
+            return replace(_plan_sampling(hard, settings, reason), beside=beside)
         count *= 4
-    return plan_model(model, settings, too_wide=whole.reason)
-
-
-def plan_elimination_of(model: Model, settings: Settings) -> Plan:
-    """A plan to eliminate a model; one without an elimination says why there is none."""
-    begun = asked_at(settings)
-    try:
-        firm = harden(model)
-        elimination, reason = plan_elimination(firm.model.graph, settings)
-    except ContradictionError as error:
-        raise explain_contradiction(model, error) from None
-    exact = replace(settings, method="exact")
-    return Plan(firm.model, exact, reason, elimination, remarks=firm.remarks, begun=begun)
+    return _plan_sampling(model, settings, reason)
 
 
 def _has_time_to_split(settings: Settings) -> bool:
