@@ -31,7 +31,7 @@ from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, from_images
 from orbitmc.inference._marginals import marginals
-from orbitmc.inference.answer import explain_contradictions
+from orbitmc.inference.answer import explain_contradictions, require_no_checkpoint
 from orbitmc.inference.feature_sampling import (
     FeatureEstimate,
     join_models,
@@ -95,8 +95,7 @@ def sweep(
     [-2.49348, -5.4409]
     """
     chosen = merge_options(settings, options)
-    if chosen.checkpoint is not None:
-        raise InputError("a checkpoint keeps marginals only: leave it out of other questions")
+    require_no_checkpoint(chosen)
     wanted = _check_betas(betas)
     asked = view_of(model, evidence)
     with explain_contradictions(asked):

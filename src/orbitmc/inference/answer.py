@@ -85,8 +85,8 @@ def answer(
     `checkpoint`, or where settings say.
     """
     plain = query.bind(view_of(query.model))
-    if settings.checkpoint is not None and not plain.can_resume:
-        raise InputError("a checkpoint keeps marginals only: leave it out of other questions")
+    if not plain.can_resume:
+        require_no_checkpoint(settings)
     if (known := _answer_from_cache(query, plain, settings)) is not None:
         return known
     view = view_of(query.model, query.evidence)
@@ -99,6 +99,12 @@ def answer(
             return answer_plan(question, plan, observers)
         writer.record.update(plan.record())
         return answer_plan(question, plan, [*observers, writer])
+
+
+def require_no_checkpoint(settings: Settings) -> None:
+    """Refuse to save a run: a file of it would not hold what was asked."""
+    if settings.checkpoint is not None:
+        raise InputError("a checkpoint keeps marginals only: leave it out of other questions")
 
 
 def _bind(query: Query[Answer], view: View, settings: Settings) -> tuple[Question[Answer], int]:
