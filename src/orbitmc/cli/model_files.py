@@ -216,8 +216,8 @@ def _print_symmetry(overview: "SymmetryOverview") -> None:
     print(f"order        {_order(overview.order_text)}")
     rest = "" if overview.complete else ", maybe not all"
     print(f"found        {overview.how} in {overview.seconds:.2g} s{rest}")
-    generators = len(overview.group.generators())
-    _print_some("generators", overview.some_cycle_texts(MOST_LINES), generators)
+    cycles = overview.some_cycle_texts(MOST_LINES)
+    _print_some("generators", cycles, overview.group.generator_count)
     orbits = overview.orbit_names
     _print_some("orbits", [", ".join(orbit) for orbit in orbits[:MOST_LINES]], len(orbits))
     for record in (approximation.as_dict() for approximation in overview.approximations):

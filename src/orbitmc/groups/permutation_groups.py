@@ -97,8 +97,14 @@ class PermutationGroup(NamedTuple):
     def is_trivial(self) -> bool:
         return len(self.point) == 0
 
-    def generators(self) -> tuple[Permutation, ...]:
-        return tuple(_generator(self, k) for k in range(len(self.start) - 1))
+    @property
+    def generator_count(self) -> int:
+        return len(self.start) - 1
+
+    def generators(self, most: int | None = None) -> tuple[Permutation, ...]:
+        """The generators, or the first so many of them: a large group may have thousands."""
+        count = self.generator_count if most is None else min(most, self.generator_count)
+        return tuple(_generator(self, k) for k in range(count))
 
 
 def permutation_group(

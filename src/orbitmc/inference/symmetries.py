@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -241,8 +240,7 @@ class SymmetryOverview(HtmlRepr):
 
     def some_cycle_texts(self, most: int | None) -> list[str]:
         """The first so many generators as texts; to write all of them may take long."""
-        some = islice(self.group.generators(), most)
-        return [cycle_text(element, self.model.names) for element in some]
+        return [cycle_text(element, self.model.names) for element in self.group.generators(most)]
 
     @property
     def orbit_names(self) -> list[list[str]]:

@@ -104,16 +104,18 @@ def costs_of(run: Run, clock: Clock) -> Costs:
 
 
 def affordable_packs(most: int, at_once: int, started: int, costs: Costs) -> int:
-    """How many packs can each record enough samples; as few as run at once if none can.
+    """How many packs can each record enough samples; if none can, those that run at once.
 
-    More packs take longer to start and take turns.
+    More packs take longer to start and take turns. What there is no time to start is left out.
     """
     for turns in range(-(-most // at_once), 1, -1):
         packs = min(most, turns * at_once)
         left = costs.left - (packs - started) * costs.pack
         if left >= ENOUGH_SAMPLES * turns * costs.sample:
             return packs
-    return max(started, min(most, at_once))
+    at_once = min(most, at_once)
+    starts = costs.left >= (at_once - started) * costs.pack
+    return at_once if starts and at_once > started else started
 
 
 def answering_seconds(run: Run) -> float:

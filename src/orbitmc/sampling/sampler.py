@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 FEWEST_SWEEPS = 1000  # of a run that finds out whether control variates pay
 FIRST_ROUND = 16  # as many of which are a sweep: it shows what a sweep takes
+STARTING_SHARE = 0.6  # of a timed run: when it is spent, no further packs are started
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 
@@ -114,7 +115,9 @@ def sample(
         )
         at_once = _at_once(run, threads, executor)
         run.annealing = annealing_steps(run, at_once)
-        add_packs(run, packs if seconds is None else at_once)
+        add_packs(run, packs if seconds is None else 1)
+        if seconds is not None and spent + run.starting <= STARTING_SHARE * seconds:
+            add_packs(run, at_once)
         warm_up(prepared, kernel, run.packs[0], steps=0)  # compiles
         if seconds is not None:
             run.answering, run.after = answering_seconds(run), after

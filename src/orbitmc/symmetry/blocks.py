@@ -11,12 +11,19 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._numba.compile_log import require_time
 from orbitmc._numba.jit import compiled, shared
 from orbitmc._util.arrays import Floats, Indices, Numbers, indices, lengths, readonly, starts
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, blocks_from_arrays
-from orbitmc.symmetry.block_search import Candidates, memory_for, search
+from orbitmc.symmetry.block_search import (
+    BLOCKS,
+    Candidates,
+    memory_for,
+    search_on,
+    start_search,
+)
 from orbitmc.symmetry.exchangeability import NO_JOINT, Links, links, table_bounds
 
 RATIO_SLACK = 0.2  # how much of the best ratio of members to moved factors is worth a larger block
@@ -59,11 +66,14 @@ def blocks(
     known = links(graph) if connections is None else connections
     candidates = _candidates(graph, known, numbers)
     memory = memory_for(known, candidates, int(graph.cardinality.max(initial=1)))
-    member, ends = np.zeros(graph.variables, np.int64), np.zeros(graph.variables, np.int64)
     limit = np.inf if budget is None else float(budget)
-    count = search(known, candidates, memory, int(max_moved), limit, slack, member, ends)
-    start = np.concatenate([[0], ends[:count]])
-    return blocks_from_arrays(indices(start), indices(np.ones(count)), indices(member[: start[-1]]))
+    progress = start_search(candidates, graph.variables)
+    while search_on(known, candidates, memory, int(max_moved), limit, slack, progress):
+        require_time()
+    count = progress.at[BLOCKS]
+    start = np.concatenate([[0], progress.ends[:count]])
+    member = progress.member[: start[-1]]
+    return blocks_from_arrays(indices(start), indices(np.ones(count)), indices(member))
 
 
 def budget_for(acceptance: float) -> float:
