@@ -21,7 +21,8 @@ QUESTION = {"model": "some.uai", "evidence": ["A=1"]}
 
 def stopped_run(graph, schedule, after, *, kernel=GIBBS, **settings):
     def stop(found):
-        found.interrupted = found.recorded + found.warmed > after
+        if found.recorded + found.warmed > after:
+            found.stop()
 
     return sample(prepare(graph), kernel, schedule, watchers=[stop], **settings)
 

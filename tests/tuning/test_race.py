@@ -108,7 +108,8 @@ def check_resumed(model, settings, tmp_path):
     """A run that was stopped, kept and resumed ends as one that never stopped."""
 
     def stop(found):
-        found.interrupted = found.recorded > 40
+        if found.recorded > 40:
+            found.stop()
 
     def run(watchers=()):
         prepared = prepare(model.graph)

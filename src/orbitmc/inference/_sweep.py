@@ -56,7 +56,7 @@ from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import gibbs
 from orbitmc.kernels._orbital import orbital
 from orbitmc.sampling.annealed_importance import mean_log_weight
-from orbitmc.sampling.run import LEAST_SHARE
+from orbitmc.sampling.budget import LEAST_SHARE
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import EliminationPlan
