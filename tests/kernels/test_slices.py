@@ -13,7 +13,8 @@ from orbitmc.inference._marginals import marginals
 from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels._orbital import orbital
 from orbitmc.kernels.mcsat.kernel import mc_sat
-from orbitmc.sampling.checkpoint import arrays_of, load, save
+from orbitmc.sampling.checkpoint import load, save
+from orbitmc.sampling.pack import arrays_of
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from tests.cli.commands import orbitmc

@@ -56,7 +56,8 @@ def test_long_preparations_leave_time_for_a_warm_up():
     assert found.budget.preparing >= 10.0
     assert found.warm_up_steps > 0
     assert found.recorded > 0
-    assert found.ends == pytest.approx(found.budget.preparing + 0.04)  # a tenth of what was asked for
+    tenth = 0.04  # of what was asked for
+    assert found.ends == pytest.approx(found.budget.preparing + tenth)
 
 
 def test_samples_and_warm_up_are_counted_exactly():

@@ -15,8 +15,8 @@ from orbitmc.sampling import budget as pace
 from orbitmc.sampling import sampler
 from orbitmc.sampling import warmup as starting
 from orbitmc.sampling.budget import ENOUGH_SAMPLES, Costs, Pace, affordable_packs
-from orbitmc.sampling.checkpoint import arrays_of, load, save
-from orbitmc.sampling.pack import advance, start_pack
+from orbitmc.sampling.checkpoint import load, save
+from orbitmc.sampling.pack import advance, arrays_of, start_pack
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import WARM_UP_SHARE, Schedule
 from orbitmc.sampling.warmup import warm_up

@@ -1,4 +1,3 @@
-from orbitmc.estimate.control_variates import apply_controls as apply_controls
 from orbitmc.estimate.divergences import Divergence as Divergence
 from orbitmc.estimate.divergences import divergence as divergence
 from orbitmc.estimate.divergences import expected_divergence as expected_divergence

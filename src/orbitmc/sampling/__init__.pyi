@@ -1,12 +1,10 @@
 from orbitmc.sampling.checkpoint import CheckpointWriter as CheckpointWriter
 from orbitmc.sampling.checkpoint import load as load
 from orbitmc.sampling.checkpoint import save as save
-from orbitmc.sampling.estimator_trial import choose_estimator as choose_estimator
 from orbitmc.sampling.ladder import choose_ladder as choose_ladder
 from orbitmc.sampling.pack import Pack as Pack
 from orbitmc.sampling.pack import start_pack as start_pack
 from orbitmc.sampling.pack import walk as walk
-from orbitmc.sampling.remote_packs import Remote as Remote
 from orbitmc.sampling.run import Run as Run
 from orbitmc.sampling.sampler import sample as sample
 from orbitmc.sampling.schedule import Schedule as Schedule

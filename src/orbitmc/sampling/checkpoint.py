@@ -50,9 +50,10 @@ from orbitmc.graph.relevance import components
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.budget import Budget
 from orbitmc.sampling.estimator_trial import controls_of
+from orbitmc.sampling.executor import digest
 from orbitmc.sampling.initialization import search_modes
 from orbitmc.sampling.observers import Snapshot
-from orbitmc.sampling.pack import Pack, empty_pack
+from orbitmc.sampling.pack import Pack, arrays_of, empty_pack
 from orbitmc.sampling.run import LOOKS, EstimatorChoice, Recording, Run, with_controls
 from orbitmc.sampling.schedule import Schedule
 
@@ -89,34 +90,6 @@ def choice_record(choice: EstimatorChoice | None) -> dict[str, Any] | None:
 def choice_from(record: object) -> EstimatorChoice | None:
     """The choice that a header tells of, its states still missing; what is wrong is said."""
     return None if record is None else EstimatorChoice(**check_fields(record, CHOICE, "choice"))
-
-
-# What a kept run is made of: all arrays of its packs, and fingerprints of what it belongs to.
-
-
-def digest(holder: Any) -> str:
-    """A fingerprint of a factor graph or a kernel: of all its numbers, in tuples within too."""
-    checksum = hashlib.sha256(type(holder).__name__.encode())
-    for name, value in zip(holder._fields, holder, strict=True):
-        checksum.update(name.encode())
-        if hasattr(value, "_fields"):
-            checksum.update(digest(value).encode())
-        else:
-            checksum.update(np.ascontiguousarray(value).tobytes())
-    return checksum.hexdigest()
-
-
-def arrays_of(holder: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    """All arrays in a pack and in the tuples within it, with their names."""
-    if isinstance(holder, np.ndarray):
-        if holder.flags.writeable:
-            yield name, holder
-    elif isinstance(holder, Pack):
-        for key, value in vars(holder).items():
-            yield from arrays_of(value, f"{name}/{key}")
-    elif hasattr(holder, "_fields"):
-        for key, value in zip(holder._fields, holder, strict=True):
-            yield from arrays_of(value, f"{name}/{key}")
 
 
 def bytes_of(file: BinaryIO, size: int) -> mmap.mmap | bytes:

@@ -22,10 +22,16 @@ from orbitmc.conditionals.prepared import PreparedGraph, is_unrounded, prepare, 
 from orbitmc.errors import OrbitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.sampling.checkpoint import arrays_of, digest
-from orbitmc.sampling.executor import Sender, Shared, pack_shared, readonly_flags, restore_readonly
+from orbitmc.sampling.executor import (
+    Sender,
+    Shared,
+    digest,
+    pack_shared,
+    readonly_flags,
+    restore_readonly,
+)
 from orbitmc.sampling.observers import Needed, observed_states
-from orbitmc.sampling.pack import Pack, advance, empty_pack
+from orbitmc.sampling.pack import Pack, advance, arrays_of, empty_pack
 from orbitmc.sampling.run import EstimatorChoice, Run, with_controls, without_controls
 from orbitmc.sampling.warmup import warm_up
 from orbitmc.version import __version__

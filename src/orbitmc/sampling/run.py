@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc import estimate
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.estimate.control_variates import Controls, apply_controls
 from orbitmc.estimate.statistics import (
     SAMPLES_APART,
     CoursePoint,
@@ -32,7 +32,6 @@ from orbitmc.sampling.pack import Pack, advance, copy_pack, unmixed_variables
 from orbitmc.sampling.schedule import SAFETY, Schedule
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.control_variates import Controls
     from orbitmc.sampling.observers import Observer
 
 
@@ -223,7 +222,7 @@ class Run:
             return None
         records = self.recorded * self.looks * self.lanes // COLUMNS
         tallies = [pack.tally for pack in self.packs]
-        return estimate.apply_controls(tallies, records, self.choice.controls)
+        return apply_controls(tallies, records, self.choice.controls)
 
     def missed(self, statistics: Statistics) -> NDArray[np.bool_] | None:
         """Say of each variable whether a mode was provably missed; None if nobody looked.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbitmc import sampling
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.interrupts import (
     forward_interrupt,
@@ -32,9 +31,11 @@ from orbitmc.sampling.budget import (
     available_cores,
     costs_of,
 )
+from orbitmc.sampling.estimator_trial import choose_estimator
 from orbitmc.sampling.executor import workers_of
 from orbitmc.sampling.initialization import search_seconds
 from orbitmc.sampling.observers import Course, next_snapshot, snapshot
+from orbitmc.sampling.remote_packs import Remote
 from orbitmc.sampling.run import Recording, Run, RunObserver, samples_after_pilot, with_controls
 from orbitmc.sampling.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.sampling.warmup import (
@@ -48,7 +49,6 @@ from orbitmc.sampling.warmup import (
 
 if TYPE_CHECKING:
     from orbitmc.sampling.observers import Observer
-    from orbitmc.sampling.remote_packs import Remote
 
 
 FEWEST_SWEEPS = 1000  # of a run that finds out whether control variates pay
@@ -221,7 +221,7 @@ def _end_pilot(run: Run) -> None:
 def _workers(executor: Executor | None, at_once: int) -> Threads | Remote:
     if executor is None:
         return Threads(at_once)
-    return sampling.Remote(executor, at_once)
+    return Remote(executor, at_once)
 
 
 class Threads(ThreadPoolExecutor):
@@ -300,7 +300,7 @@ def _choose_estimator_when_warm(run: Run, clock: Clock) -> None:
     sweeps = _sweeps_ahead(run, clock)
     if sweeps < FEWEST_SWEEPS:
         return
-    run.choice, seconds = sampling.choose_estimator(run, sweeps)
+    run.choice, seconds = choose_estimator(run, sweeps)
     run.packs = tuple(with_controls(pack, run.choice) for pack in run.packs)
     run.budget.after += seconds if run.ends is not None else 0.0
 
