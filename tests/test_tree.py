@@ -75,3 +75,27 @@ def test_nobody_asks_what_kind_a_kernel_is_but_kernels():
 
 def test_a_question_about_a_kernel_would_be_seen():
     assert list(guesses("def f(run):\n    return hasattr(run.kernel, 'plans')")) == [2]
+
+
+def writes(text):
+    """Lines that assign to a field of a run or of its budget."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in (part for whole in targets for part in ast.walk(whole)):
+                written = isinstance(getattr(target, "ctx", None), ast.Store)
+                owner = ast.unparse(target.value) if isinstance(target, ast.Attribute) else ""
+                if written and owner.rpartition(".")[2] in ("run", "budget"):
+                    yield node.lineno
+
+
+def test_only_the_sampler_writes_a_run():
+    writers = {path.name for path in ROOT.rglob("*.py") if list(writes(path.read_text()))}
+    assert writers == {"sampler.py"}
+
+
+@pytest.mark.parametrize(
+    "line", ["run.recorded = 1", "self.run.packs += p", "a, run.budget.x = 1, 2"]
+)
+def test_another_writer_of_a_run_would_be_seen(line):
+    assert list(writes(line)) == [1]

@@ -164,7 +164,7 @@ class DrawsQuestion:
         )
         recorded = min(run.recorded, self.samples)
         recorder.end(run.recorded)
-        run.notes = None  # what a glimpse after an early end shows is not kept
+        run = replace(run, recording=replace(run.recording, notes=None))  # for a partial answer
         marginals = summarise_run(run, plan, chosen)
         early = () if recorded else ("interrupted in the warm-up: no state was drawn",)
         warnings = (*early, *marginals.about.warnings) if recorded else early

@@ -56,8 +56,8 @@ from orbitmc.kernels import block_gibbs
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import SystematicScan, gibbs
 from orbitmc.kernels._orbital import orbital
+from orbitmc.sampling.budget import LEAST_SHARE
 from orbitmc.sampling.pack import empty_pack, start_values, walk
-from orbitmc.sampling.run import LEAST_SHARE
 from orbitmc.sampling.schedule import LANES
 
 if TYPE_CHECKING:

@@ -50,7 +50,6 @@ from orbitmc.inference.progress import NotebookBar, ProgressObserver
 from orbitmc.inference.query import Answer, Query, Question, View, narrow, view_of
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels.protocol import freed_variables, remarks_on
-from orbitmc.sampling.observers import CourseObserver
 from orbitmc.sampling.pack import start_values
 from orbitmc.sampling.run import Run, RunObserver, partial_answer
 from orbitmc.sampling.sampler import continue_sampling, sample
@@ -247,14 +246,14 @@ def run_chains(
 
 @contextmanager
 def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
-    """The watchers of a run, and those that it has anyway: its course, and a bar in notebooks."""
+    """The watchers of a run, and a bar in notebooks."""
     if not in_notebook():
-        yield [*watchers, CourseObserver()]
+        yield [*watchers]
         return
 
     bar = ProgressObserver(NotebookBar())
     try:
-        yield [*watchers, CourseObserver(), bar]
+        yield [*watchers, bar]
     finally:
         bar.close()
 
@@ -290,7 +289,7 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
         run = partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     remark, approximate = remarks_on(run.kernel, run.outcomes)
-    hurry = HURRY if run.skips_modes and not run.independent else ""
+    hurry = HURRY if run.heaviest is None and not run.independent else ""
     about = About(
         method=_method_used(plan),
         reason="; ".join(part for part in (plan.reason, chosen.about, remark, hurry) if part),
@@ -362,7 +361,7 @@ def _estimator_used(run: Run, settings: Settings) -> str:
     """What was averaged, and why."""
     if run.choice is not None:
         return run.choice.about
-    return TOO_SHORT if run.controlled else _why_no_control_variates(settings)
+    return TOO_SHORT if run.recording.controlled else _why_no_control_variates(settings)
 
 
 def _method_used(plan: Plan) -> str:

@@ -31,8 +31,9 @@ from orbitmc.inference.plan import (
     sampling_bytes,
 )
 from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, describe_unused_settings
+from orbitmc.sampling.budget import LEAST_SHARE
 from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph, workers_of
-from orbitmc.sampling.run import LEAST_SHARE, RunObserver
+from orbitmc.sampling.run import RunObserver
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

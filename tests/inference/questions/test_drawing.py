@@ -187,7 +187,8 @@ def test_too_many_draws_are_refused_before_memory_is_taken(sprinkler):
 
 def test_an_early_end_gives_what_was_drawn_so_far(sprinkler):
     def stop(run):
-        run.interrupted = run.recorded > 3
+        if run.recorded > 3:
+            run.stop()
 
     drawn = om.draws(sprinkler, samples=10**5, chains=1, method="gibbs", watchers=[stop])
     assert drawn.about.interrupted
@@ -197,7 +198,7 @@ def test_an_early_end_gives_what_was_drawn_so_far(sprinkler):
 
 def test_an_end_in_the_warm_up_gives_no_states(sprinkler):
     def stop(run):
-        run.interrupted = True
+        run.stop()
 
     drawn = om.draws(
         sprinkler, samples=10, chains=2, method="gibbs", warm_up=10**7, watchers=[stop]
