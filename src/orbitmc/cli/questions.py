@@ -376,7 +376,7 @@ Chains = Annotated[
 ]
 
 
-@question(without=("seconds", "samples", "error"), kinds=(".csv", ".npz", ".nc"))
+@question(without=("samples", "error"), kinds=(".csv", ".npz", ".nc"))
 def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) -> Reply:
     """Draw states, independently where that is affordable."""
     each = _chains(states, chains)

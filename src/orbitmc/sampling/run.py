@@ -129,6 +129,10 @@ class Run:
         """Ask the run to end after this round: for observers."""
         self.interrupted = True
 
+    def end(self) -> None:
+        """Say that enough is recorded: for observers that know what a question needs."""
+        self.wanted = self.recorded
+
     @property
     def graph(self) -> FactorGraph:
         return self.prepared.graph
