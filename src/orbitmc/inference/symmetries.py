@@ -14,8 +14,9 @@ from orbitmc._numba.compile_log import (
     working_time,
 )
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._util.arrays import Bytes, Numbers
+from orbitmc._util.arrays import Bytes, Indices, Numbers
 from orbitmc._util.loading import HtmlRepr
+from orbitmc._util.text import digits, format_order
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.hardening import harden
@@ -25,8 +26,6 @@ from orbitmc.groups.cycles import cycle_text, cycle_words
 from orbitmc.groups.decomposition import group_order
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
-    digits,
-    format_order,
     orbits,
     permutation_group,
 )
@@ -230,9 +229,13 @@ class SymmetryOverview(HtmlRepr):
     def __str__(self) -> str:
         return (
             f"SymmetryOverview({format_order(self.order)} symmetries, "
-            f"{len(orbits(self.group))} orbits, "
+            f"{len(self.orbits)} orbits, "
             f"{len(self.approximations)} approximations, {self.how})"
         )
+
+    @property
+    def orbits(self) -> tuple[Indices, ...]:
+        return orbits(self.group)
 
     @property
     def cycle_texts(self) -> list[str]:
@@ -245,7 +248,7 @@ class SymmetryOverview(HtmlRepr):
     @property
     def orbit_names(self) -> list[list[str]]:
         names = self.model.names
-        return [[names[point] for point in orbit] for orbit in orbits(self.group)]
+        return [[names[point] for point in orbit] for orbit in self.orbits]
 
     @property
     def order_text(self) -> str | None:

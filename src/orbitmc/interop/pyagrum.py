@@ -3,21 +3,25 @@
 Inference with the words of pyAgrum, answered here.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc._util.loading import extra
 from orbitmc.errors import InputError
-from orbitmc.estimate.marginals import Marginals
 from orbitmc.formats.assembly import network_of_rows
 from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model, model
 from orbitmc.inference._joint import joint
 from orbitmc.inference._marginals import marginals
+
+if TYPE_CHECKING:
+    from orbitmc import Marginals
 
 # Bayesian networks and Markov random fields of pyAgrum.
 

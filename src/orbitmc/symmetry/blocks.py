@@ -6,7 +6,6 @@ factors change, and each block gets its symmetric group.
 """
 
 from collections.abc import Iterator
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,18 +73,6 @@ def blocks(
     start = np.concatenate([[0], progress.ends[:count]])
     member = progress.member[: start[-1]]
     return blocks_from_arrays(indices(start), indices(np.ones(count)), indices(member))
-
-
-def budget_for(acceptance: float) -> float:
-    """The budget that makes shuffles succeed so often, if fields alone mattered.
-
-    A change of log-weight with standard deviation `d` is accepted with chance `2 * Phi(-d / 2)`
-    if it is about normal, and the values of binary variables vary by at most a quarter.
-    """
-    if not 0 < acceptance <= 1:
-        raise InputError(f"the acceptance lies above 0 and is at most 1, got {acceptance}")
-    deviation = -2 * NormalDist().inv_cdf(acceptance / 2) if acceptance < 1 else 0.0
-    return 4 * deviation**2
 
 
 def _check_orbits(graph: FactorGraph, orbits: ArrayLike) -> Numbers:
