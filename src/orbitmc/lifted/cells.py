@@ -317,9 +317,7 @@ def build_cells(
             [*itertools.chain(*(part[1] for part in touched)), uses],
         )
         hidden = [part for part in hidden if not part[0] & tied] + [joined]
-    summed = tuple(
-        _sum_fields(fragment, part, seen, values, propositions, sort) for part in hidden
-    )
+    summed = tuple(_sum_fields(fragment, part, seen, values, propositions, sort) for part in hidden)
     return SortCells(sort, seen, values, log, summed, evidence)
 
 
@@ -329,9 +327,7 @@ def _possible_cells(
     """All values of fields that are possible for some constant."""
     codes, sizes = [], []
     for field in fields:
-        masks, which = np.unique(
-            np.isfinite(evidence.patterns[field]), axis=0, return_inverse=True
-        )
+        masks, which = np.unique(np.isfinite(evidence.patterns[field]), axis=0, return_inverse=True)
         codes.append(which.reshape(-1))
         sizes.append(len(masks))
     first, _ = combine_codes(codes, sizes, evidence.kinds)
@@ -433,8 +429,7 @@ def build_pair_tables(
     if unread[1]:
         parts.append(unread)
     return tuple(
-        _pair_table(fragment, part, (cells[first], cells[second]), given)
-        for part in parts
+        _pair_table(fragment, part, (cells[first], cells[second]), given) for part in parts
     )
 
 
@@ -469,4 +464,3 @@ def _pair_table(
         truth = _truth(fragment, uses.rule, uses.side_of, given, shape, unary, between)
         log = log + _earn(uses.rule.weight, truth)
     return PairTable(fields, values, np.broadcast_to(log, shape))
-

@@ -139,9 +139,7 @@ def merge_cells(
     groups: Sequence[Group], cells: Sequence[SortCells], log: Mapping[tuple[int, int], Floats]
 ) -> list[EffectiveCells]:
     """Join the cells of each group that all groups treat alike, up to a factor."""
-    possible = [
-        np.isfinite(_rows(group, cells[group.sort])).any(axis=0) for group in groups
-    ]
+    possible = [np.isfinite(_rows(group, cells[group.sort])).any(axis=0) for group in groups]
     return [_merge_group(number, groups, possible, log) for number in range(len(groups))]
 
 

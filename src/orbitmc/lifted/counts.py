@@ -335,7 +335,9 @@ def _undecided(search: _Search, low: Ints, high: Ints) -> int:
 
 
 @shared
-def _bound(search: _Search, low: Ints, high: Ints, centre: Floats, slope: Floats) -> tuple[float, float]:
+def _bound(
+    search: _Search, low: Ints, high: Ints, centre: Floats, slope: Floats
+) -> tuple[float, float]:
     """No state of a box is larger; and the log of how many states it has at most."""
     size = len(low)
     for block in range(len(search.total)):
@@ -418,7 +420,9 @@ def _complete(
 
 
 @shared
-def _next_line(search: _Search, low: Ints, high: Ints, counts: Ints, implied: Ints, running: int) -> bool:
+def _next_line(
+    search: _Search, low: Ints, high: Ints, counts: Ints, implied: Ints, running: int
+) -> bool:
     """Step to the next line of a box; False behind the last one."""
     for t in range(len(low)):
         if t == running or t == implied[search.block[t]]:

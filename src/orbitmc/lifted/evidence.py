@@ -121,9 +121,7 @@ def _of_blocks(schema: Schema, rows: Row) -> tuple[Ints, Floats]:
     patterns[fixed] = -np.inf
     patterns[which[true], value[true]] = 0.0
     other = ~true & ~fixed[which]
-    patterns[which[other], value[other]] = np.where(
-        truth[other] == FALSE, -np.inf, odds[other]
-    )
+    patterns[which[other], value[other]] = np.where(truth[other] == FALSE, -np.inf, odds[other])
     return unique, patterns
 
 
@@ -159,9 +157,7 @@ def find_links(
     return links
 
 
-def group_twins(
-    members: Ints, kind: str, links: Mapping[tuple[str, int], set[Link]]
-) -> list[Ints]:
+def group_twins(members: Ints, kind: str, links: Mapping[tuple[str, int], set[Link]]) -> list[Ints]:
     """Constants of a sort in groups of twins; those of which no pair is known are the last."""
     linked = [number for number in members.tolist() if links.get((kind, number))]
     parent = {number: number for number in linked}

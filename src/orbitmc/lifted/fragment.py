@@ -16,9 +16,9 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import LimitError
-from orbitmc.mln.data.database import Database, Ints, Universe, universe
-from orbitmc.mln.grounding.atoms import Atoms, known_atoms
-from orbitmc.mln.grounding.grounding import World, is_closed, weights_of_copies
+from orbitmc.mln.data.database import Ints, Universe
+from orbitmc.mln.grounding.atoms import Atoms
+from orbitmc.mln.grounding.grounding import AtomTables, weights_of_copies
 from orbitmc.mln.grounding.rewriting import (
     drop_forall,
     negation_normal,
@@ -39,7 +39,6 @@ from orbitmc.mln.language.syntax import (
     Term,
     Truth,
     Variable,
-    atoms_of,
     free_variables,
     parts,
     parts_of,
@@ -144,9 +143,9 @@ def _name(term: Term) -> str:
     return term.name
 
 
-def find_fragment(program: Program, known: Database, world: World) -> Fragment:
+def find_fragment(program: Program, tables: AtomTables) -> Fragment:
     """The sorts, fields and rules of a program; what cannot be lifted is refused."""
-    everything = universe(program, [known])
+    everything = tables.universe
     _require_plain(program)
     written = _written_types(program, everything)
     schemas = {name: _schema(program, name, written, everything) for name in program.predicates}
@@ -162,25 +161,7 @@ def find_fragment(program: Program, known: Database, world: World) -> Fragment:
         for number, weight, rule in copies
         for sorted_rule in _sorted_rules(number, weight, rule, program, everything, sorts, schemas)
     )
-    atoms, soft = _known(program, known, world, everything)
-    return Fragment(program, everything, atoms, soft, schemas, sorts, rules)
-
-
-def _known(
-    program: Program, known: Database, world: World, everything: Universe
-) -> tuple[dict[str, Atoms], dict[str, tuple[Ints, Floats]]]:
-    """What is known of each predicate, as grounding has it."""
-    queried = frozenset(program.predicates) if world.query is None else world.query
-    used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
-    tables, soft = {}, {}
-    for name, predicate in program.predicates.items():
-        idle = name not in used and name not in queried
-        closed = idle or is_closed(name, program, known, world)
-        tables[name], codes, log_odds = known_atoms(
-            predicate, known.facts.get(name), everything, closed=closed
-        )
-        soft[name] = (codes, log_odds)
-    return tables, soft
+    return Fragment(program, everything, tables.atoms, tables.soft, schemas, sorts, rules)
 
 
 def describe_rule(number: int, rule: Rule) -> str:
@@ -284,9 +265,7 @@ def _bound_variables(formula: Formula) -> Iterator[tuple[str, str]]:
         yield from _bound_variables(part)
 
 
-def _schema(
-    program: Program, name: str, written: frozenset[str], everything: Universe
-) -> Schema:
+def _schema(program: Program, name: str, written: frozenset[str], everything: Universe) -> Schema:
     predicate = program.predicates[name]
     values = tuple(place for place, mark in enumerate(predicate.exclusive) if mark)
     others = [place for place, mark in enumerate(predicate.exclusive) if not mark]
@@ -317,6 +296,9 @@ def _copies(
             f"{describe_rule(number, rule)} has {math.prod(sizes):,} copies when constants are "
             f"written out; lifting needs at most {MOST_COPIES:,}"
         )
+    free = {*free_variables(formula), rule.weight_variable}
+    elsewhere = [rule.types[name] for name in rule.per_constant if name not in free]
+    times = math.prod(map(everything.size, elsewhere))  # copies that look the same
     weights = weights_of_copies(rule, everything) if rule.weight_variable else None
     try:
         formula = without_quantifiers(formula, rule.types, everything)
@@ -329,7 +311,7 @@ def _copies(
             kind = rule.types[rule.weight_variable]
             weight = float(weights[everything.numbers[kind][bound[rule.weight_variable].name]])
         assert weight is not None
-        yield weight, replace(rule, formula=substitute(formula, bound))
+        yield weight * times, replace(rule, formula=substitute(formula, bound))
 
 
 # Sorts: each type without the constants that rules name, and each of these by itself.
@@ -395,12 +377,12 @@ def _sorted_rules(
         kind_of[Variable(name)] = rule.types[name]
     here = {sort.kind for sort in sorts}
     for constant, kind in _constants(rule, program):
-        if kind in here and constant.name in everything.numbers[kind]:
-            if kind_of.setdefault(constant, kind) != kind:
-                raise NotLiftableError(
-                    f"{describe_rule(number, rule)} names {constant.name} in two types"
-                )
-    formula = _decide(number, rule, program, everything, kind_of)
+        exists = kind in here and constant.name in everything.numbers[kind]
+        if exists and kind_of.setdefault(constant, kind) != kind:
+            raise NotLiftableError(
+                f"{describe_rule(number, rule)} names {constant.name} in two types"
+            )
+    formula = _decide(number, rule, program, everything)
     elements = tuple(element for element, kind in kind_of.items() if kind in here)
     if len(elements) > 2:
         variables = [element.name for element in elements if isinstance(element, Variable)]
@@ -434,7 +416,6 @@ def _decide(
     rule: Rule,
     program: Program,
     everything: Universe,
-    kind_of: Mapping[Element, str],
 ) -> Formula:
     """The formula without what constants alone decide."""
 
@@ -462,13 +443,10 @@ def _decide_comparison(
         return Truth(equal)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return Truth(not equal)
-    for term, other in ((left, right), (right, left)):
-        if isinstance(term, Constant) and isinstance(other, Variable):
-            if term.name not in everything.numbers[rule.types[other.name]]:
-                return Truth(not equal)
-    if isinstance(left, Variable) and isinstance(right, Variable):
-        if rule.types[left.name] != rule.types[right.name]:
-            raise NotLiftableError(
-                f"{describe_rule(number, rule)} compares constants of two types"
-            )
+    match left, right:
+        case (Constant(name), Variable(other)) | (Variable(other), Constant(name)):
+            exists = name in everything.numbers[rule.types[other]]
+            return comparison if exists else Truth(not equal)
+        case Variable(one), Variable(other) if rule.types[one] != rule.types[other]:
+            raise NotLiftableError(f"{describe_rule(number, rule)} compares constants of two types")
     return comparison

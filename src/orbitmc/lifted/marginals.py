@@ -50,8 +50,8 @@ from orbitmc.lifted.counts import (
 )
 from orbitmc.lifted.evidence import Field, Known, find_links, group_twins, read_known
 from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
-from orbitmc.mln.data.database import Database, Ints
-from orbitmc.mln.grounding.grounding import World
+from orbitmc.mln.data.database import Ints
+from orbitmc.mln.grounding.grounding import AtomTables
 from orbitmc.mln.language.syntax import Program, atoms_of
 
 MOST_PROPOSITIONS = 1024  # joint values of atoms without elements
@@ -131,9 +131,9 @@ class Lifting:
         return Counted(self.setting, tuple(counted))
 
 
-def lift(program: Program, known: Database, world: World) -> Lifting:
+def lift(program: Program, tables: AtomTables) -> Lifting:
     """Prepare counting, without any grounding; a program that is not in the fragment is refused."""
-    fragment = find_fragment(program, known, world)
+    fragment = find_fragment(program, tables)
     facts = read_known(fragment)
     setting = _setting(fragment, facts)
     visible = visible_fields(fragment)
@@ -159,7 +159,11 @@ def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
     if len(groups) > MOST_GROUPS + len(fragment.sorts):
         linked = len(links)
         names = sorted(
-            {name.predicate for name, facts in known.items() if facts.elements.shape[1] == 2 and len(facts.elements)}
+            {
+                name.predicate
+                for name, facts in known.items()
+                if facts.elements.shape[1] == 2 and len(facts.elements)
+            }
         )
         raise NotLiftableError(
             f"observed {', '.join(names)} links {linked:,} constants without a pattern "
@@ -176,9 +180,7 @@ def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
             Profile(number, kind, size)
             for kind, size in zip(kinds.tolist(), sizes.tolist(), strict=True)
         ]
-    return Setting(
-        fragment, known, tuple(groups), evidence, tuple(profiles), tuple(profile_of)
-    )
+    return Setting(fragment, known, tuple(groups), evidence, tuple(profiles), tuple(profile_of))
 
 
 def _propositions(
@@ -335,8 +337,7 @@ class CountedCase:
         """How probable the cells of two different constants are."""
         if (first, second) not in self._pairs:
             one, two = (
-                self.case.effective[self.setting.profiles[p].group].cell_of
-                for p in (first, second)
+                self.case.effective[self.setting.profiles[p].group].cell_of for p in (first, second)
             )
             law = self._effective_joint(self._class(first), self._class(second))
             inner = np.outer(self._inner(first), self._inner(second))
