@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -90,6 +91,7 @@ def marginals_query(
     command: str = "",
 ) -> Query[Marginals]:
     """Ask for marginals; `settings` and what was typed as a `command` are told with the answer."""
+    count = None
     if isinstance(model, Model):
         listed = resolve_query(names, model)
     else:
@@ -98,14 +100,19 @@ def marginals_query(
         model, listed = model.asking(names), None
         if model.conjunctions:
             return inference.conjunctions_query(model)
-    asked = Provenance(
-        model if isinstance(model, Model) else model.model,
-        evidence,
-        {} if settings is None else vars(settings),
-        command,
-        None if isinstance(model, Model) else model.in_atoms,
-    )
-    return Query(model, evidence, lambda view: MarginalsQuestion(view, listed, kernel, asked))
+        count = partial(inference.count_marginals, model, command=command)
+
+    def bind(view: View) -> MarginalsQuestion:
+        asked = Provenance(
+            model if isinstance(model, Model) else model.model,
+            evidence,
+            {} if settings is None else vars(settings),
+            command,
+            None if isinstance(model, Model) else model.in_atoms,
+        )
+        return MarginalsQuestion(view, listed, kernel, asked)
+
+    return Query(model, evidence, bind, count)
 
 
 def execute_plan(plan: Plan, observers: Iterable[RunObserver] = ()) -> Marginals:

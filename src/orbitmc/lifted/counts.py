@@ -3,7 +3,7 @@
 A state N has a count for each coordinate, a cell of a class; the counts of a class, its block, add
 up to its size. Its log-weight is
 
-    f(N) = sum over blocks of lgamma(n + 1) + sum over t of (h[t] N[t] - lgamma(N[t] + 1)) + N'QN / 2
+    f(N) = sum over blocks lgamma(n + 1) + sum over t (h[t] N[t] - lgamma(N[t] + 1)) + N'QN / 2
 
 Boxes of states are halved until they are small enough to be summed, or proven to be negligible:
 what is dropped that way is known and told. All values are differences from a state of reference,
@@ -322,7 +322,7 @@ def _tighten(search: _Search, low: Ints, high: Ints) -> bool:
 
 @shared
 def _undecided(search: _Search, low: Ints, high: Ints) -> int:
-    """A coordinate that must be decided, because another excludes it; -1 if none, -2 if both are."""
+    """A coordinate to decide, because another excludes it; -1 if none, -2 if both are used."""
     place = -1
     for t in range(len(low)):
         for s in range(t):
