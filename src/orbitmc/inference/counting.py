@@ -88,8 +88,6 @@ def plan_counting(logic: MarkovLogic, settings: Settings) -> lifted.Lifting | No
 
 
 def _plan_requested(logic: MarkovLogic, settings: Settings) -> lifted.Lifting:
-    if logic.conjunctions:
-        raise InputError("counting answers questions about atoms, not about conjunctions")
     lifting = logic.source.lifting
     if isinstance(lifting, str):
         raise InputError(f"this program cannot be counted: {lifting}")
