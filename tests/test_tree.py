@@ -16,9 +16,9 @@ PACKAGES = [path.parent for path in sorted(ROOT.rglob("__init__.py")) if path.pa
 PLAN = {
     *("_util", "_numba", "_simd", "graph", "conditionals", "formats", "interop", "models", "mln"),
     *("groups", "symmetry", "kernels", "tuning", "sampling", "estimate", "exact", "inference"),
-    *("compare", "report", "cli"),
+    *("lifted", "compare", "report", "cli"),
 }
-MOST_FILES, MOST_PACKAGES = 250, 35
+MOST_FILES, MOST_PACKAGES = 258, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():
@@ -80,7 +80,7 @@ def test_a_question_about_a_kernel_would_be_seen():
 
 ARROW = re.compile(r"^\s*(?:from|import) orbitmc(?:\.(\w+)| import ([\w, ]+))", re.MULTILINE)
 BELOW_ALL = {"_util", "_numba", "_simd"}
-MOST_ARROWS = 55
+MOST_ARROWS = 57  # two of them for counting: what answers uses it, and it reads programs
 
 
 def arrows(home, text):

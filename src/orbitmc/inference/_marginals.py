@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -90,6 +91,7 @@ def marginals_query(
     command: str = "",
 ) -> Query[Marginals]:
     """Ask for marginals; `settings` and what was typed as a `command` are told with the answer."""
+    count = None
     if isinstance(model, Model):
         listed = resolve_query(names, model)
     else:
@@ -98,7 +100,20 @@ def marginals_query(
         model, listed = model.asking(names), None
         if model.conjunctions:
             return inference.conjunctions_query(model)
-    asked = Provenance(
+        count = partial(inference.count_marginals, model, command=command)
+
+    def bind(view: View) -> MarginalsQuestion:
+        asked = provenance(model, evidence, settings, command)  # grounds a program
+        return MarginalsQuestion(view, listed, kernel, asked)
+
+    return Query(model, evidence, bind, count)
+
+
+def provenance(
+    model: Model | Program, evidence: Evidence | None, settings: Settings | None, command: str
+) -> Provenance:
+    """What to keep of a question with its answer."""
+    return Provenance(
         model if isinstance(model, Model) else model.model,
         _check,
         evidence,
@@ -106,7 +121,6 @@ def marginals_query(
         command,
         None if isinstance(model, Model) else model.in_atoms,
     )
-    return Query(model, evidence, lambda view: MarginalsQuestion(view, listed, kernel, asked))
 
 
 def _check(marginals: Marginals) -> Checks:

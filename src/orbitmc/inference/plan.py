@@ -171,6 +171,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     """Choose for a model whose weights can be added up, and say what that took."""
     begun, before = asked_at(settings), _spent(settings)
     settings.require_use()
+    if settings.method == "counting":
+        raise InputError("counting is for marginals and log Z of Markov logic programs")
     settings.schedule()  # refuses two ends
     if settings.approximation is not None:
         inference.program_of(model)  # refuses other models
