@@ -16,9 +16,9 @@ PACKAGES = [path.parent for path in sorted(ROOT.rglob("__init__.py")) if path.pa
 PLAN = {
     *("_util", "_numba", "_simd", "graph", "conditionals", "formats", "interop", "models", "mln"),
     *("groups", "symmetry", "kernels", "tuning", "sampling", "estimate", "exact", "inference"),
-    *("compare", "report", "cli"),
+    *("lifted", "compare", "report", "cli"),
 }
-MOST_FILES, MOST_PACKAGES = 250, 35
+MOST_FILES, MOST_PACKAGES = 257, 35  # 250, and those of lifted
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():
