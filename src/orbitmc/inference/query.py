@@ -253,15 +253,15 @@ def _mask_evidence(values: Sequence[str], mask: NDArray[np.bool_]) -> str | list
     return values[int(mask.argmax())] if mask.sum() == 1 else mask.astype(float).tolist()
 
 
-def reindex(one: Target, before: Model, after: Model) -> Target:
+def reindex(target: Target, before: Model, after: Model) -> Target:
     """A name in terms of a model that has more evidence."""
-    if one.known is not None:
-        return one
-    name = before.names[one.variable]
+    if target.known is not None:
+        return target
+    name = before.names[target.variable]
     if name in after.index:
-        return replace(one, variable=after.index[name])
+        return replace(target, variable=after.index[name])
     value = after.observed[name].value
-    return replace(one, variable=NO_VARIABLE, meaning=one.meaning[[value]])
+    return replace(target, variable=NO_VARIABLE, meaning=target.meaning[[value]])
 
 
 class Question(Protocol[AnswerCo]):
