@@ -32,7 +32,11 @@ from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, from_images
 from orbitmc.inference._marginals import marginals
-from orbitmc.inference.answer import explain_contradictions, require_no_checkpoint
+from orbitmc.inference.answer import (
+    exact_in_time,
+    explain_contradictions,
+    require_no_checkpoint,
+)
 from orbitmc.inference.feature_sampling import (
     FeatureEstimate,
     join_models,
@@ -100,7 +104,7 @@ def sweep(
     require_no_checkpoint(chosen)
     wanted = _check_betas(betas)
     asked = view_of(model, evidence)
-    with explain_contradictions(asked):
+    with explain_contradictions(asked), exact_in_time(chosen):
         return _solve(asked, wanted, chosen, watchers)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orbitmc import inference, tuning
-from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.compile_log import spent_before, time_limit, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.text import first_few
 from orbitmc.errors import ContradictionError, InputError, LimitError, OutOfRangeError
@@ -89,7 +89,8 @@ def answer(
     if (known := _answer_from_cache(query, plain, settings)) is not None:
         return known
     view = view_of(query.model, query.evidence)
-    with explain_contradictions(view), _writer(settings, checkpoint) as writer:
+    saving = _writer(settings, checkpoint)
+    with explain_contradictions(view), exact_in_time(settings), saving as writer:
         question, left_out = _bind(query, view, settings)
         plan = replace(question.plan(settings), reserve=reserve, left_out=left_out)
         if left_out:
@@ -169,6 +170,16 @@ def _writer(
     if checkpoint is not None or settings.checkpoint is None:
         return nullcontext(checkpoint)
     return inference.open_checkpoint(settings.checkpoint, settings.checkpoint_every)
+
+
+def exact_in_time(settings: Settings) -> AbstractContextManager[None]:
+    """Let an exact answer that was asked for be refused when its seconds are over.
+
+    `auto` eliminates only what it expects to end in time.
+    """
+    if settings.method != "exact" or settings.seconds is None:
+        return nullcontext()
+    return time_limit(settings.seconds - spent_before())
 
 
 def exact_about(plan: Plan) -> About:
