@@ -311,15 +311,17 @@ def sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
     return factor_sensitivities(graph, states)
 
 
-def factor_sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
-    """Do what `secants` does, for any factors."""
+def factor_sensitivities(
+    graph: FactorGraph, states: Bytes, *, at_once: int = LOG_WEIGHTS_AT_ONCE
+) -> csr_array:
+    """Do what `sensitivities` does, for any factors; so many log-weights are held `at_once`."""
     groups = list(factor_groups(graph))
     pairs = list(_pairs(graph.variables, groups))
     means = [np.zeros((len(part.variable), _height(part), part.shape[1])) for part in pairs]
     chances = _chances if graph.has_zeros() else _finite_chances
     value_start = np.concatenate([[0], np.cumsum(graph.cardinality, dtype=np.int64)])
     lanes = states.shape[1]
-    step = int(np.clip(LOG_WEIGHTS_AT_ONCE / max(sensitivity_entries(graph), 1.0), 1, lanes))
+    step = int(np.clip(at_once / max(sensitivity_entries(graph), 1.0), 1, lanes))
     for first in range(0, lanes, step):
         some = states[:, first : first + step]
         weights = _log_weights(value_start, groups, some)
