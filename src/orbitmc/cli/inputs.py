@@ -119,7 +119,7 @@ def read_question(
     with CLOCK.apart():
         model = formats.read(path, memory=memory)
     findings = [formats.read_evidence(piece, model, memory=memory) for piece in pieces or ()]
-    seen = formats.merge_evidence(findings, model)
+    seen = formats.merge_evidence(findings, model) if findings else {}
     names = inference.resolve_query(inference.names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
     return ModelInput(model, seen, record, names)
