@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc import inference, tuning
+from orbitmc import inference, kernels, tuning
 from orbitmc._numba.compile_log import spent_before, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
@@ -30,7 +30,6 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components, select_variables
 from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
-from orbitmc.kernels import block_gibbs, mcsat
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.protocol import Kernel, require_kernel
 from orbitmc.sampling.budget import RunShape, array_bytes, run_bytes
@@ -391,7 +390,7 @@ def choose_kernel(
 
 def _block_gibbs_kernel(model: Model, settings: Settings) -> PlannedKernel:
     """Gibbs that draws blocks of variables."""
-    kernel = block_gibbs.low_width(model.graph, most_work=settings.block_work or math.inf)
+    kernel = kernels.low_width(model.graph, most_work=settings.block_work or math.inf)
     return PlannedKernel(kernel, kernel.about)
 
 
@@ -453,7 +452,8 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
-    return mcsat.mc_sat(model.graph, large=mcsat.SLICE_SAMPLERS[settings.slices or "walk"])
+    large = kernels.mcsat.SLICE_SAMPLERS[settings.slices or "walk"]
+    return kernels.mc_sat(model.graph, large=large)
 
 
 # Whether a run fits into the memory that it may take.
@@ -475,9 +475,9 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
     """How much memory a run takes, its model and its answer included, before there is a kernel."""
     shape = _shape(settings)
     if "mcsat" in (settings.method, settings.base):
-        shape = shape._replace(extra=mcsat.slice_bytes(graph))
+        shape = shape._replace(extra=kernels.mcsat.slice_bytes(graph))
     if settings.base == "low-width":
-        shape = shape._replace(extra=block_gibbs.block_bytes(graph, settings.lane_count))
+        shape = shape._replace(extra=kernels.block_gibbs.block_bytes(graph, settings.lane_count))
     return run_bytes(graph, shape)
 
 
