@@ -12,26 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, stdtr, stdtrit
 
+import orbitmc as om
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Floats, Indices, lengths, short_repr
 from orbitmc._util.text import MEMORY
-from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.divergences import Divergence, divergence, expected_divergence
 from orbitmc.estimate.statistics import LIMIT_ROUNDING, values_of
-from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.exact.plan import predict
-from orbitmc.graph.hardening import harden
-from orbitmc.graph.model import Model
-from orbitmc.inference.answer import TALLIES
-from orbitmc.inference.lift import by_approximate_symmetries
-from orbitmc.inference.plan import PlannedKernel, choose_kernel, plan_model
-from orbitmc.inference.settings import METHODS, Settings
-from orbitmc.kernels.protocol import Kernel
-from orbitmc.sampling.run import Run
-from orbitmc.sampling.sampler import sample
-from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
+from orbitmc.inference import (
+    LANES,
+    METHODS,
+    PACKS,
+    SWEEPS_PER_SAMPLE,
+    TALLIES,
+    PlannedKernel,
+    PreparedGraph,
+    Settings,
+    by_approximate_symmetries,
+    choose_kernel,
+    plan_model,
+)
 
 # Samplers that are compared, and what it costs to get them ready.
 #
@@ -47,8 +48,8 @@ class Sampler:
     """
 
     name: str
-    model: Model
-    make: Callable[[Model, PreparedGraph], PlannedKernel]
+    model: om.Model
+    make: Callable[[om.Model, PreparedGraph], PlannedKernel]
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -59,9 +60,9 @@ class PreparedSampler:
     """A sampler that may start: its kernel, and the seconds that went into it."""
 
     name: str
-    model: Model
+    model: om.Model
     prepared: PreparedGraph
-    kernel: Kernel
+    kernel: om.kernels.Kernel
     seconds: float
     about: str
 
@@ -69,7 +70,7 @@ class PreparedSampler:
         return short_repr(self)
 
 
-def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY) -> Sampler:
+def by_method(model: om.Model, method: str, *, seconds: float, memory: int = MEMORY) -> Sampler:
     """What a method of `orbitmc infer` would do in so many seconds.
 
     >>> import orbitmc as om
@@ -81,13 +82,13 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
         raise InputError(f"unknown method {method!r}; there are {', '.join(sampling)}")
     settings = Settings(method=method, seconds=seconds, memory=memory)  # type: ignore[arg-type]
 
-    def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
+    def make(model: om.Model, prepared: PreparedGraph) -> PlannedKernel:
         plan = plan_model(model, settings)
         planned = choose_kernel(model, prepared, plan.settings)
         about = plan.choice.about if plan.choice else planned.about
         return PlannedKernel(planned.kernel, about, planned.pools)
 
-    return Sampler(method, harden(model).model, make)
+    return Sampler(method, om.graph.harden(model).model, make)
 
 
 def prepare_sampler(sampler: Sampler) -> PreparedSampler:
@@ -100,9 +101,9 @@ def prepare_sampler(sampler: Sampler) -> PreparedSampler:
     >>> type(ready.kernel).__name__, ready.seconds < 1.0
     ('SystematicScan', True)
     """
-    sampler.make(sampler.model, prepare(sampler.model.graph))
+    sampler.make(sampler.model, om.kernels.prepare(sampler.model.graph))
     with Stopwatch() as watch:
-        prepared = prepare(sampler.model.graph)
+        prepared = om.kernels.prepare(sampler.model.graph)
         planned = sampler.make(sampler.model, prepared)
     return PreparedSampler(
         sampler.name, sampler.model, prepared, planned.kernel, watch.seconds, planned.about
@@ -131,7 +132,7 @@ class Reference:
 
 
 def reference_of(
-    model: Model,
+    model: om.Model,
     *,
     seconds: float,
     seed: int = 0,
@@ -148,11 +149,11 @@ def reference_of(
     >>> reference_of(om.ising_grid(3, 3, 0.3), seconds=1.0).how
     'exact'
     """
-    model = harden(model).model
+    model = om.graph.harden(model).model
     try:
-        plan = predict(model.graph, memory=memory, seconds=2.0)
+        plan = om.exact.predict(model.graph, memory=memory, seconds=2.0)
         if plan.bytes <= memory and plan.seconds <= TRUTH_SECONDS:
-            exact = eliminate(model.graph, memory=memory, plan=plan)
+            exact = om.exact.marginals(model.graph, memory=memory, plan=plan)
             nothing = Divergence(0.0, 0.0, 0.0)
             return Reference(np.concatenate([np.zeros(0), *exact.marginals]), nothing, "exact")
     except LimitError:
@@ -165,11 +166,11 @@ def reference_of(
     return combine_if_agreeing(runs, start, [sampler.name for sampler in both])
 
 
-def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
+def _with_some_jumps(model: om.Model, seconds: float, memory: int) -> Sampler:
     """Lifted Metropolis-Hastings that never is Gibbs alone if the model allows for any jumps."""
     settings = Settings(method="lmh", seconds=seconds, memory=memory)
 
-    def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
+    def make(model: om.Model, prepared: PreparedGraph) -> PlannedKernel:
         raced = plan_model(model, settings).settings
         if raced.moves is not None and not raced.moves["families"]:
             return by_approximate_symmetries(model, prepared)
@@ -191,8 +192,8 @@ class Estimate:
 
 
 def _long_run(sampler: PreparedSampler, seconds: float, seed: int) -> Estimate:
-    schedule = Schedule(seconds=seconds)
-    run = sample(sampler.prepared, sampler.kernel, schedule, seed=seed)
+    schedule = om.Schedule(seconds=seconds)
+    run = om.sample(sampler.prepared, sampler.kernel, schedule, seed=seed)
     if run.interrupted:
         raise KeyboardInterrupt("before the truth was known")
     places, statistics = values_of(sampler.model.graph.cardinality), run.statistics()
@@ -313,10 +314,10 @@ def error_curve(
     """
     variables = sampler.model.graph.variables
     spacing = max(1, round(sweeps * variables)) if variables else None
-    run = sample(
+    run = om.sample(
         sampler.prepared,
         sampler.kernel,
-        Schedule(
+        om.Schedule(
             samples=samples,
             seconds=seconds,
             warm_up=round(WARM_UP / sweeps),
@@ -334,7 +335,7 @@ def error_curve(
 
 
 def _points(
-    run: Run, sampler: PreparedSampler, estimator: str, truth: Reference
+    run: om.Run, sampler: PreparedSampler, estimator: str, truth: Reference
 ) -> Iterator[Point]:
     places = values_of(run.graph.cardinality)
     for snapshot in run.snapshots:

@@ -1,3 +1,4 @@
+from orbitmc.conditionals.prepared import PreparedGraph as PreparedGraph
 from orbitmc.estimate.answers import Estimates as Estimates
 from orbitmc.estimate.answers import Sweep as Sweep
 from orbitmc.estimate.marginals import About as About
@@ -12,6 +13,7 @@ from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query
 from orbitmc.inference._overview import Overview as Overview
+from orbitmc.inference._overview import check_marginals as check_marginals
 from orbitmc.inference._overview import overview as overview
 from orbitmc.inference._predict import Predictions as Predictions
 from orbitmc.inference._predict import model_in as model_in
@@ -24,8 +26,11 @@ from orbitmc.inference._resume import resume as resume
 from orbitmc.inference._resume import resume_checkpoint as resume_checkpoint
 from orbitmc.inference._resume import saved_settings as saved_settings
 from orbitmc.inference._sweep import sweep as sweep
+from orbitmc.inference.answer import TALLIES as TALLIES
+from orbitmc.inference.counting import CountingCost as CountingCost
 from orbitmc.inference.counting import count_log_z as count_log_z
 from orbitmc.inference.counting import count_marginals as count_marginals
+from orbitmc.inference.counting import counting_cost as counting_cost
 from orbitmc.inference.expectation import expect as expect
 from orbitmc.inference.lift import CLUSTERS as CLUSTERS
 from orbitmc.inference.lift import base_weight as base_weight
@@ -55,6 +60,7 @@ from orbitmc.inference.rows import RowAnswerer as RowAnswerer
 from orbitmc.inference.rows import read_rows as read_rows
 from orbitmc.inference.settings import DEFAULT_SECONDS as DEFAULT_SECONDS
 from orbitmc.inference.settings import ENDS as ENDS
+from orbitmc.inference.settings import METHODS as METHODS
 from orbitmc.inference.settings import Settings as Settings
 from orbitmc.inference.symmetries import Approximation as Approximation
 from orbitmc.inference.symmetries import SymmetryOverview as SymmetryOverview
@@ -64,4 +70,7 @@ from orbitmc.sampling.checkpoint import CheckpointWriter as CheckpointWriter
 from orbitmc.sampling.checkpoint import open_checkpoint as open_checkpoint
 from orbitmc.sampling.run import Run as Run
 from orbitmc.sampling.run import RunObserver as RunObserver
+from orbitmc.sampling.schedule import LANES as LANES
+from orbitmc.sampling.schedule import PACKS as PACKS
+from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE as SWEEPS_PER_SAMPLE
 from orbitmc.tuning.record import tuning_from_record as tuning_from_record

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import inference
 from orbitmc._util.arrays import MOST_VALUES
 from orbitmc._util.text import MEMORY
-from orbitmc.errors import LimitError
+from orbitmc.errors import LimitError, OrbitError
+from orbitmc.estimate.marginals import Checks, GroupTexts, Marginals, Provenance
 from orbitmc.exact.plan import predict
 from orbitmc.formats.assembly import Rows, row_doubts, wrong_tables
 from orbitmc.graph.factor_graph import FactorGraph
@@ -17,8 +19,10 @@ from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.graph.support import Domains, possible_values
-from orbitmc.inference.plan import EXACT_SECONDS, fit_to_budget, sampling_bytes
+from orbitmc.groups.cycles import cycle_text
+from orbitmc.inference.plan import EXACT_SECONDS, fit_to_budget, plan_elimination, sampling_bytes
 from orbitmc.inference.settings import Settings
+from orbitmc.symmetry._automorphisms import automorphisms
 
 ORDER_SECONDS = 2.0
 LONG = 256  # longer factors are not multiplied out to count neighbours
@@ -235,3 +239,46 @@ def _name_some(model: Model, variables: Any) -> str:
     names = [model.names[variable] for variable in variables[:NAMED]]
     more = len(variables) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")
+
+
+# What a page shows beside an answer: symmetries, and exact marginals where they are affordable.
+
+CHECK_SECONDS = 5.0  # that an exact answer may take beside a sampled one
+SYMMETRY_SECONDS = 2.0
+MOST_VARIABLES_FOR_SYMMETRIES = 20_000  # in which symmetries are looked for
+
+
+def check_marginals(answer: Marginals) -> Checks:
+    """Look for what a page shows beside an answer that says what was asked."""
+    assert answer.asked is not None
+    return Checks(*_symmetries(answer.asked.conditioned_model), *_exact(answer, answer.asked))
+
+
+def _symmetries(model: Model) -> tuple[GroupTexts | None, str]:
+    if model.graph.variables > MOST_VARIABLES_FOR_SYMMETRIES:
+        return (
+            None,
+            f"Not looked for: the model has more than {MOST_VARIABLES_FOR_SYMMETRIES:,} variables.",
+        )
+    try:
+        report = automorphisms(model.graph, seconds=SYMMETRY_SECONDS)
+    except OrbitError as error:
+        return None, f"Not found: {error}."
+    texts = [cycle_text(element, model.names) for element in report.group.generators()]
+    orbits = [[int(place) for place in orbit] for orbit in report.orbits]
+    return GroupTexts(report.order, texts, orbits, report.complete, report.how), ""
+
+
+def _exact(answer: Marginals, asked: Provenance) -> tuple[Marginals | None, str]:
+    if answer.about.is_exact:
+        return None, "The answer is exact."
+    model = asked.conditioned_model
+    try:
+        elimination, reason = plan_elimination(model.graph, Settings(seconds=CHECK_SECONDS))
+        if elimination is None:
+            return None, f"There is no exact answer to compare with: {reason}."
+        marginals = inference.marginals(model, method="exact")
+    except OrbitError as error:
+        return None, f"There is no exact answer to compare with: {error}."
+    in_words = marginals if asked.in_atoms is None else asked.in_atoms(marginals)
+    return in_words.only(list(answer)), ""

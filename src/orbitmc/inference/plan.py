@@ -262,9 +262,8 @@ def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[Eliminatio
 
 def order_search_seconds(settings: Settings) -> float:
     """How long to look for a good order; a short run cannot wait for it."""
-    if settings.method == "exact":
-        return 5 * ORDER_SECONDS
-    return min(ORDER_SECONDS, ORDER_SHARE * (settings.seconds or math.inf))
+    most = 5 * ORDER_SECONDS if settings.method == "exact" else ORDER_SECONDS
+    return min(most, ORDER_SHARE * (settings.seconds or math.inf))
 
 
 def _longer_order_search_seconds(plan: EliminationPlan | Template, settings: Settings) -> float:

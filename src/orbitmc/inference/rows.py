@@ -31,8 +31,9 @@ from orbitmc.inference.plan import (
     sampling_bytes,
 )
 from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, describe_unused_settings
+from orbitmc.sampling.budget import LEAST_SHARE
 from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph, workers_of
-from orbitmc.sampling.run import LEAST_SHARE, RunObserver
+from orbitmc.sampling.run import RunObserver
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -511,7 +512,7 @@ class RowAnswerer:
         """Enter what was found into all rows that say the same."""
         columns = marginals.columns
         self.found[:, alike] = columns.probability[:, None]
-        if marginals.about.method != "exact":
+        if not marginals.about.is_exact:
             self.sampled.update(dict.fromkeys(alike, _worst(marginals)))
             errors = Errors(columns.standard_error, columns.low, columns.high)
             self.errors.update(dict.fromkeys(alike, errors))

@@ -19,8 +19,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from orbitmc._simd.bits import hash_integer
 from orbitmc._util.arrays import Floats, Numbers, Words, float_classes, lengths
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.symmetry.blocks import budget_for
-from orbitmc.symmetry.exchangeability import table_kinds
+from orbitmc.symmetry.exchangeability import budget_for, table_kinds
 
 # Sets of variables that want to be treated together, read off the model itself.
 
