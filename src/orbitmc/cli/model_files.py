@@ -4,6 +4,7 @@
 """
 
 import json as json_module
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from orbitmc.errors import ContradictionError, InputError
 
 if TYPE_CHECKING:
     from orbitmc import Model
+    from orbitmc.inference import CountingCost
     from orbitmc.inference._overview import Overview
     from orbitmc.inference.symmetries import SymmetryOverview
 
@@ -41,15 +43,32 @@ def check(
 ) -> int:
     """Say what is in a model, what answers cost, and what looks wrong."""
     logic = LogicOptions(query=as_one(query), **parse_assignments("check", more))
-    asked = read_question(model, evidence, memory, logic).model
-    overview = inference.overview(asked, memory=memory)
-    if not json and overview.exact.seconds is not None and overview.exact.seconds <= CHEAP:
-        _print(overview, log_z_in_words(asked, memory))
-    elif json:
-        print(json_module.dumps(overview.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        _print(overview, "")
+    asked = read_question(model, evidence, memory, logic)
+    cost = None if asked.program is None else inference.counting_cost(asked.program)
+    overview = inference.overview(asked.model, memory=memory) if asked.is_ground else None
+    if json:
+        record = {} if overview is None else overview.as_dict()
+        counting = {} if cost is None else {"counting": asdict(cost)}
+        both = {**record, **counting}
+        print(json_module.dumps(both, indent=2, ensure_ascii=False, allow_nan=False))
+        return 0
+    if overview is not None:
+        _print(overview, _log_z_if_cheap(overview, asked.model, memory))
+    if cost is not None:
+        print(f"{'counting':<14}{_counting(cost)}")
     return 0
+
+
+def _log_z_if_cheap(overview: "Overview", model: "Model", memory: int) -> str:
+    seconds = overview.exact.seconds
+    return log_z_in_words(model, memory) if seconds is not None and seconds <= CHEAP else ""
+
+
+def _counting(cost: "CountingCost") -> str:
+    atoms = f"{cost.unknown_atoms:,} unknown atoms"
+    if cost.states is None or cost.refusal is not None:
+        return f"no: {cost.refusal} ({atoms})"
+    return f"about {cost.states:,.0f} states and {cost.seconds:.2g} s instead of {atoms}"
 
 
 def log_z_in_words(model: "Model", memory: int) -> str:

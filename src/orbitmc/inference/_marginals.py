@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -91,7 +90,6 @@ def marginals_query(
     command: str = "",
 ) -> Query[Marginals]:
     """Ask for marginals; `settings` and what was typed as a `command` are told with the answer."""
-    count = None
     if isinstance(model, Model):
         listed = resolve_query(names, model)
     else:
@@ -100,26 +98,24 @@ def marginals_query(
         model, listed = model.asking(names), None
         if model.conjunctions:
             return inference.conjunctions_query(model)
-        count = partial(inference.count_marginals, model, command=command)
 
-    def bind(view: View) -> MarginalsQuestion:
-        asked = provenance(model, evidence, settings, command)  # grounds a program
-        return MarginalsQuestion(view, listed, kernel, asked)
+    def provenance() -> Provenance:
+        return Provenance(
+            model if isinstance(model, Model) else model.model,
+            _check,
+            evidence,
+            {} if settings is None else settings.changed(),
+            command,
+            None if isinstance(model, Model) else model.in_atoms,
+        )
 
-    return Query(model, evidence, bind, count)
-
-
-def provenance(
-    model: Model | Program, evidence: Evidence | None, settings: Settings | None, command: str
-) -> Provenance:
-    """What to keep of a question with its answer."""
-    return Provenance(
-        model if isinstance(model, Model) else model.model,
-        _check,
+    return Query(
+        model,
         evidence,
-        {} if settings is None else settings.changed(),
-        command,
-        None if isinstance(model, Model) else model.in_atoms,
+        lambda view: MarginalsQuestion(view, listed, kernel, provenance()),
+        None
+        if isinstance(model, Model)
+        else lambda settings: inference.count_marginals(model, settings, provenance),
     )
 
 

@@ -270,7 +270,7 @@ def _symmetries(model: Model) -> tuple[GroupTexts | None, str]:
 
 
 def _exact(answer: Marginals, asked: Provenance) -> tuple[Marginals | None, str]:
-    if answer.about.method == "exact":
+    if answer.about.is_exact:
         return None, "The answer is exact."
     model = asked.conditioned_model
     try:

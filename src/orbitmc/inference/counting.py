@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,12 +16,12 @@ from orbitmc.estimate.marginals import (
     About,
     Columns,
     Marginals,
+    Provenance,
     certain_columns,
     concatenate_columns,
 )
 from orbitmc.estimate.verdicts import EXACT, OBSERVED
 from orbitmc.exact.plan import predict
-from orbitmc.inference._marginals import provenance
 from orbitmc.inference.plan import asked_at, is_affordable, most_seconds
 from orbitmc.inference.program import GROUND_AT_ONCE, TRUTH, MarkovLogic
 from orbitmc.inference.settings import Settings, describe_unused_settings
@@ -38,10 +38,13 @@ LONGEST = 3600.0  # seconds, where nobody said how long it may take
 MUCH_LESS = 1e-14  # of the sum: nobody needs to know what was left out
 
 
-def count_marginals(logic: MarkovLogic, settings: Settings, command: str = "") -> Marginals | None:
+def count_marginals(
+    logic: MarkovLogic, settings: Settings, provenance: Callable[[], Provenance]
+) -> Marginals | None:
     """Exact marginals of atoms, or None where another method answers.
 
-    Predicates that nobody named are shown in classes of equal atoms where they have many.
+    Predicates that nobody named are shown in classes of equal atoms where they have many. The
+    `provenance` is told with the answer if the program is ground.
     """
     begun = asked_at(settings)
     lifting = plan_counting(logic, settings)
@@ -50,8 +53,7 @@ def count_marginals(logic: MarkovLogic, settings: Settings, command: str = "") -
     counted = lifting.count()
     columns = concatenate_columns(list(_columns(logic, counted)))
     about = _about(logic, lifting, counted, settings, begun)
-    asked = provenance(logic, None, settings, command) if logic.is_ground else None
-    return Marginals(columns, about, asked)
+    return Marginals(columns, about, provenance() if logic.is_ground else None)
 
 
 def count_log_z(logic: MarkovLogic, settings: Settings) -> Estimate | None:
@@ -62,6 +64,37 @@ def count_log_z(logic: MarkovLogic, settings: Settings) -> Estimate | None:
         return None
     counted = lifting.count()
     return certain(counted.log_z, _about(logic, lifting, counted, settings, begun))
+
+
+@dataclass(frozen=True)
+class CountingCost:
+    """What counting a program takes; `refusal` says which rule is in the way, if one is.
+
+    `cells` is the most that a constant may be in, after those that no rule tells apart are joined.
+    """
+
+    unknown_atoms: int
+    states: float | None
+    seconds: float | None
+    cells: int | None
+    refusal: str | None
+
+
+def counting_cost(logic: MarkovLogic) -> CountingCost:
+    """What counting would take; nothing is ground for that.
+
+    >>> import orbitmc as om
+    >>> om.inference.counting_cost(om.read("examples/smokers.mln")).refusal is None
+    True
+    """
+    atoms = logic.source.unknown_atoms
+    try:
+        lifting = logic.source.lifting
+    except ContradictionError as error:
+        lifting = str(error)
+    if isinstance(lifting, str):
+        return CountingCost(atoms, None, None, None, lifting)
+    return CountingCost(atoms, lifting.states, lifting.seconds, lifting.most_cells, None)
 
 
 def plan_counting(logic: MarkovLogic, settings: Settings) -> lifted.Lifting | None:

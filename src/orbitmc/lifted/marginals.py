@@ -148,7 +148,7 @@ def lift(program: Program, tables: AtomTables) -> Lifting:
     if not cases:
         raise ContradictionError(IMPOSSIBLE)
     states = sum(count_states(problem) for case in cases for problem in case.coordinates.problems)
-    return Lifting(setting, tuple(cases), states)
+    return Lifting(setting, tuple(cases), max(states, 1.0))
 
 
 def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
