@@ -42,6 +42,7 @@ def verbs(odd: Odd, folder: Path) -> dict[str, list[str]]:
     found["ask"] = ["ask", model, event, *seen]
     found["joint"] = ["joint", model, first, last, *seen]
     found["best"] = ["best", model, *seen]
+    found["draw"] = ["draw", model, *seen]
     found["sweep"] = ["sweep", model, "--beta", "0.5:1:3", *seen]
     found["symmetry"] = ["symmetry", model, *seen, *asked]
     found["predict"] = ["predict", model, str(rows), "-q", first, *seen]

@@ -62,7 +62,7 @@ def child(side: int, method: str, seconds: float) -> None:
     print(json.dumps({
         "asked": seconds,
         "kept": kept,
-        "preparing": runs[-1].preparing,
+        "preparing": runs[-1].budget.preparing,
         "chains": found.about.chains,
         "samples": found.about.samples,
         "predicted MiB": predicted / 2**20,

@@ -76,7 +76,7 @@ def child(kind: str, size: int, seconds: float) -> None:
                 "variables": graph.variables,
                 "factors": graph.factors,
                 "build s": build,
-                "prepare s": run.preparing,
+                "prepare s": run.budget.preparing,
                 "answer s": answering,
                 "chains": told.about.chains,
                 "samples": told.about.samples,

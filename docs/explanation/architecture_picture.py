@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt  # the backend must be chosen first
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "orbitmc"
 FILE = Path(__file__).with_name("architecture.svg")
-IMPORT = re.compile(r"^\s*(?:from|import)\s+orbitmc\.(\w+)", re.MULTILINE)
+IMPORT = re.compile(r"^\s*(?:from|import) orbitmc(?:\.(\w+)| import ([\w, ]+))", re.MULTILINE)
 QUESTION = (
     ("cli", "formats"),
     ("cli", "inference"),
@@ -52,8 +52,9 @@ def imports() -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
     for source in SOURCES.rglob("*.py"):
         home = source.relative_to(SOURCES).parts[0].removesuffix(".py")
-        targets = set(IMPORT.findall(source.read_text())) - {home}
-        found.update((home, target) for target in targets)
+        lines = IMPORT.findall(source.read_text())
+        targets = {name for package, names in lines for name in (package, *names.split(", "))}
+        found.update((home, target) for target in targets - {home})
     return found
 
 

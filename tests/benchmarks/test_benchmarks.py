@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orbitmc.sampling.checkpoint import digest
+from orbitmc.sampling.executor import digest
 from tests.shared_data import shared
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

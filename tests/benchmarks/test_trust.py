@@ -12,7 +12,7 @@ from scipy.special import bdtrc, stdtr
 
 from orbitmc.estimate.marginals import About, Marginal, Marginals
 from orbitmc.estimate.verdicts import FAIR, FEW, FORCED, GOOD, RARE
-from orbitmc.sampling.checkpoint import digest
+from orbitmc.sampling.executor import digest
 from tests.benchmarks.trusting import (
     BENCHMARKS,
     DOUBT,

@@ -98,3 +98,9 @@ def test_a_model_is_not_overwritten(model):
     done = orbitmc("draw", model, "-o", model)
     assert done.returncode == 2
     assert model.read_bytes() == before
+
+
+def test_no_more_states_are_drawn_than_there_is_time_to_write(model):
+    done = orbitmc("draw", model, "-n", "640000", "--seconds", "0.01")
+    assert "there is time to write" in done.stderr
+    assert 64 <= len(rows(done.stdout)) < 640_000

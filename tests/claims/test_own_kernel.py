@@ -250,7 +250,7 @@ def test_values_are_checked_before_anything_is_recorded_and_at_the_end():
 
 def test_a_resumed_run_is_checked_too(tmp_path):
     def stop(run):
-        run.interrupted = True
+        run.stop()
 
     kernel, kept = Late(2000), tmp_path / "late.run"
     om.marginals(GRID, kernel=kernel, samples=100, checkpoint=kept, watchers=[stop])

@@ -56,7 +56,8 @@ def test_a_run_that_was_cut_and_resumed_is_the_run_that_was_not(tmp_path, cuts):
 
     def stop(run):
         """Stands in for Ctrl-C."""
-        run.interrupted = bool(todo) and run.recorded >= todo[0]
+        if bool(todo) and run.recorded >= todo[0]:
+            run.stop()
 
     answer = om.marginals(model, **settings, checkpoint=run, watchers=[stop])
     while answer.about.interrupted:

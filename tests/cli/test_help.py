@@ -13,7 +13,7 @@ from tests.cli.commands import orbitmc
 from tests.pages import enter
 
 MOST_LINES = 40
-EXAMPLES = {verb.__name__: example for verb, example in VERBS.items()}
+EXAMPLES = {verb: example for verb, (_, example) in VERBS.items()}
 WITH_SET = [
     "infer",
     "ask",

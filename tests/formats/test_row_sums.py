@@ -158,3 +158,29 @@ def test_the_numbers_are_those_of_the_product_of_all_tables(tmp_path):
     model = om.read(written(tmp_path, ".bif", "0.3 0.6"))
     found = om.marginals(model)["a"].probability
     np.testing.assert_allclose(found, np.array([0.2, 0.72]) / 0.92, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", [".bif", ".xmlbif", ".xdsl", ".net"])
+def test_a_rounded_row_is_a_distribution(tmp_path, suffix):
+    """What a child says of itself does not change how probable its parent is."""
+    model = om.read(written(tmp_path, suffix, "0.333 0.666"))
+    answer = om.marginals(model)
+    np.testing.assert_allclose(answer["a"].probability, [0.2, 0.8], atol=1e-15)
+    low = 0.2 * 0.5 + 0.8 * 0.333 / 0.999
+    np.testing.assert_allclose(answer["b"].probability, [low, 1 - low], atol=1e-15)
+    assert abs(om.log_z(model).value) < 1e-15
+    weighed = om.marginals(om.read(written(tmp_path, suffix, "0.3 0.6")))
+    np.testing.assert_allclose(weighed["a"].probability[0], 0.2 / (0.2 + 0.8 * 0.9), atol=1e-15)
+
+
+def test_tables_of_uai_files_are_weights(tmp_path):
+    answer = om.marginals(om.read(written(tmp_path, ".uai", "0.333 0.666")))
+    yes = 0.8 * 0.999 / (0.2 + 0.8 * 0.999)
+    np.testing.assert_allclose(answer["0"].probability, [1 - yes, yes], atol=1e-15)
+
+
+def test_rows_that_were_normalised_are_written_and_read_as_they_are(tmp_path):
+    first = om.read(written(tmp_path, ".bif", "0.333 0.666"))
+    om.write(first, tmp_path / "again.bif")
+    again = om.read(tmp_path / "again.bif")
+    assert again.graph.table.tobytes() == first.graph.table.tobytes()

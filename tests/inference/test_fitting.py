@@ -149,7 +149,7 @@ def test_a_timed_run_with_few_tables_goes_on_as_if_it_had_not_stopped(tmp_path):
     model = om.Model(graph, names, (("a", "b", "c"),) * graph.variables)
 
     def stop(run):
-        run.interrupted = True
+        run.stop()
 
     how = {"method": "gibbs", "seconds": 0.1, "packs": 1, "lanes": 32, "seed": 1}
     path = tmp_path / "ring.run"

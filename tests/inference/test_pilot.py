@@ -77,7 +77,8 @@ def test_a_kept_run_finds_its_blocks_again(tmp_path):
     whole = om.marginals(model, **options)
 
     def stop(run):
-        run.interrupted = run.recorded > 0 or run.warm_up_steps > 40 * model.graph.variables
+        if run.recorded > 0 or run.warm_up_steps > 40 * model.graph.variables:
+            run.stop()
 
     om.marginals(model, checkpoint=kept, watchers=[stop], **options)
     resumed = om.resume(kept, model)

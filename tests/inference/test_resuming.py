@@ -47,12 +47,13 @@ def mixed(second=3):
 
 def stop_soon(run):
     """Interrupt a run in its warm-up."""
-    run.interrupted = True
+    run.stop()
 
 
 def stop(run):
     """Interrupt a run as soon as it has samples."""
-    run.interrupted = run.recorded > 0
+    if run.recorded > 0:
+        run.stop()
 
 
 def numbers(found):

@@ -10,7 +10,7 @@ import orbitmc as om
 from orbitmc.inference import progress
 from orbitmc.inference.answer import in_notebook
 from orbitmc.sampling import observers as snapshots
-from orbitmc.sampling.observers import COST, CourseObserver
+from orbitmc.sampling.observers import COST, Course
 
 
 def test_a_run_notes_how_its_errors_shrink(monkeypatch):
@@ -38,11 +38,12 @@ def test_notes_take_a_small_share_of_the_time(monkeypatch):
     run.statistics = statistics
     fake = SimpleNamespace(perf_counter=lambda: clock.now)
     monkeypatch.setattr("orbitmc.sampling.observers.time", fake)
-    watcher = CourseObserver()
+    course = Course()
     for _ in range(1000):
         run.seconds += 0.1
         run.recorded += 100
-        watcher(run)
+        if course.is_due(run):
+            run.course.append(course.point(run))
     assert 1 < len(run.course) < 20
     assert clock.now <= COST * run.seconds + 0.05
 

@@ -13,7 +13,8 @@ from orbitmc.inference._marginals import marginals
 from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels._orbital import orbital
 from orbitmc.kernels.mcsat.kernel import mc_sat
-from orbitmc.sampling.checkpoint import arrays_of, load, save
+from orbitmc.sampling.checkpoint import load, save
+from orbitmc.sampling.pack import arrays_of
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from tests.cli.commands import orbitmc
@@ -98,7 +99,8 @@ def test_a_stopped_run_continues_as_if_it_never_stopped(row, tmp_path):
     schedule = Schedule(samples=60, warm_up=7, spacing=31)
 
     def stop(run):
-        run.interrupted = run.recorded > 5
+        if run.recorded > 5:
+            run.stop()
 
     def run(*watchers):
         return sample(prepared, kernel, schedule, packs=1, watchers=watchers)

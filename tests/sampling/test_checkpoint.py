@@ -10,7 +10,9 @@ from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.models._ising import ising_grid
-from orbitmc.sampling.checkpoint import MAGIC, arrays_of, digest, load, save
+from orbitmc.sampling.checkpoint import MAGIC, load, save
+from orbitmc.sampling.executor import digest
+from orbitmc.sampling.pack import arrays_of
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from tests.oracle.random_models import random_graph
@@ -21,7 +23,8 @@ QUESTION = {"model": "some.uai", "evidence": ["A=1"]}
 
 def stopped_run(graph, schedule, after, *, kernel=GIBBS, **settings):
     def stop(found):
-        found.interrupted = found.recorded + found.warmed > after
+        if found.recorded + found.warmed > after:
+            found.stop()
 
     return sample(prepare(graph), kernel, schedule, watchers=[stop], **settings)
 

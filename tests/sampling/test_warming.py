@@ -16,15 +16,15 @@ from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.protocol import picks_at_random
 from orbitmc.models._ising import ising, ising_grid
-from orbitmc.sampling.budget import Clock
+from orbitmc.sampling.budget import Budget, Clock
 from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
 from orbitmc.sampling.warmup import (
     STRETCH,
+    affordable_annealing,
+    affordable_spacing,
     annealing_steps,
-    shorten_annealing,
-    shorten_spacing,
     warm_up,
 )
 
@@ -164,7 +164,7 @@ def test_annealing_ends_at_the_temperature_of_the_model():
 def test_three_quarters_of_a_warm_up_are_annealed(schedule, expected):
     kernel = blocks_of(ORDERED.graph)
     run = sample(ORDERED, kernel, replace(schedule, seconds=None, samples=2), packs=1)
-    assert annealing_steps(replace(run, schedule=schedule), 1) == expected
+    assert annealing_steps(replace(run, schedule=schedule, spacing=4 * 64), 1) == expected
 
 
 def test_longer_runs_anneal_longer_and_more_packs_share_the_time():
@@ -199,28 +199,26 @@ def test_annealing_that_takes_longer_than_thought_is_shortened():
     """A sweep that takes two seconds leaves time for two more of them, before 15 s."""
     model = ising(J={("a", "b"): 0.4, ("b", "c"): 0.2})
     run = sample(prepare(model.graph), low_width(model.graph), Schedule(samples=1), packs=1)
-    run.schedule, run.preparing, run.answering = Schedule(seconds=100.0), 0.0, 0.0
-    run.warm_up_steps, run.annealing, run.seconds = 5 * run.sweep, 1000 * run.sweep, 11.0
-    clock = Clock(run, at_once=1)
-    shorten_annealing(run, clock)
-    assert run.annealing == 1000 * run.sweep  # nothing is known yet
+    run = replace(
+        run, schedule=Schedule(seconds=100.0), budget=Budget(100.0),
+        warm_up_steps=5 * run.sweep, annealing=1000 * run.sweep,
+    )  # fmt: skip
+    clock = Clock(11.0, at_once=1)
+    assert affordable_annealing(run, clock) == 1000 * run.sweep  # nothing is known yet
     clock.sweeps.each = 2.0
-    shorten_annealing(run, clock)
-    assert 5 * run.sweep <= run.annealing <= 7 * run.sweep
-    run.annealing, run.seconds = 1000 * run.sweep, 50.0
-    late = Clock(run, at_once=1)
+    assert 5 * run.sweep <= affordable_annealing(run, clock) <= 7 * run.sweep
+    late = Clock(50.0, at_once=1)
     late.sweeps.each = 2.0
-    shorten_annealing(run, late)
-    assert run.annealing == run.warm_up_steps
+    assert affordable_annealing(run, late) == run.warm_up_steps
 
 
 def at_the_end_of_warm_up(schedule, seconds):
     """A run of 10 s that has used some of them, with sweeps that take a second."""
     run = sample(GRID, SystematicScan(), Schedule(samples=1), packs=1)
-    run.schedule, run.may_thin = schedule, schedule.spacing is None
-    run.preparing = run.answering = 0.0
-    run.recorded, run.seconds = 0, seconds
-    clock = Clock(run, at_once=1)
+    spacing = schedule.spacing_for(36)
+    budget = Budget(10.0, seconds=seconds)
+    run = replace(run, schedule=schedule, spacing=spacing, recorded=0, budget=budget)
+    clock = Clock(seconds, at_once=1)
     clock.sweeps.each = 1.0
     return run, clock
 
@@ -229,18 +227,14 @@ def at_the_end_of_warm_up(schedule, seconds):
 def test_a_run_that_has_time_for_no_sample_takes_fewer_steps_to_it(seconds, sweeps):
     """A second is for recording, what is left for steps; there are a few in any case."""
     run, clock = at_the_end_of_warm_up(Schedule(seconds=10.0), seconds)
-    shorten_spacing(run, clock)
-    assert sweeps * 36 - 2 <= run.spacing <= sweeps * 36
+    assert sweeps * 36 - 2 <= affordable_spacing(run, clock) <= sweeps * 36
 
 
 def test_a_spacing_that_was_asked_for_stays():
     run, clock = at_the_end_of_warm_up(Schedule(seconds=10.0, spacing=100), 9.5)
-    shorten_spacing(run, clock)
-    assert run.spacing == 100
+    assert affordable_spacing(run, clock) == 100
 
 
 def test_samples_that_are_there_have_the_spacing_of_the_next_ones():
     run, clock = at_the_end_of_warm_up(Schedule(seconds=10.0), 9.5)
-    run.recorded = 1
-    shorten_spacing(run, clock)
-    assert run.spacing == 4 * 36
+    assert affordable_spacing(replace(run, recorded=1), clock) == 4 * 36

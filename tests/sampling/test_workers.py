@@ -220,7 +220,8 @@ def test_a_run_is_kept_and_goes_on_anywhere(tmp_path):
     whole = om.marginals(GRID, **how)
 
     def stop(run):
-        run.interrupted = run.recorded > 0
+        if run.recorded > 0:
+            run.stop()
 
     for first, second in [(Copying(), None), (None, Copying()), (Copying(), Losing())]:
         path = tmp_path / f"{type(first).__name__}{type(second).__name__}.run"
@@ -246,7 +247,7 @@ def test_an_early_end_leaves_all_packs_equal(monkeypatch):
         def submit(self, function, /, *arguments, **options):
             if len(self.sent) < 9:
                 return super().submit(function, *arguments, **options)
-            runs[0].interrupted = True
+            runs[0].stop()
             return Silent().submit(function)
 
     runs = []

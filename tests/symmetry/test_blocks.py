@@ -9,8 +9,8 @@ from orbitmc._util.arrays import lengths
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.models._ising import ising, ising_grid, potts_grid
-from orbitmc.symmetry.blocks import blocks, budget_for, fields, moved
-from orbitmc.symmetry.exchangeability import links, table_kinds
+from orbitmc.symmetry.blocks import blocks, fields, moved
+from orbitmc.symmetry.exchangeability import budget_for, links, table_kinds
 from tests.oracle.brute_force import states
 from tests.oracle.moved_factors import members_of, moved_by_definition
 from tests.oracle.random_models import random_graph

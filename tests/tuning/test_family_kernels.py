@@ -8,7 +8,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.kernels.testing.exact import one_step, outcomes
 from orbitmc.models._ising import ising, ising_grid
-from orbitmc.sampling.checkpoint import digest
+from orbitmc.sampling.executor import digest
 from orbitmc.tuning.families import FAMILIES
 from orbitmc.tuning.record import Tuning
 from tests.kernels.test_transition_matrices import EXACT, residuals

@@ -100,7 +100,8 @@ def test_a_run_with_draws_from_a_network_goes_on_as_if_never_stopped(tmp_path):
     assert whole.about.moves["families"] == ["forward draws"]
 
     def stop(run):
-        run.interrupted = run.recorded > 0
+        if run.recorded > 0:
+            run.stop()
 
     om.marginals(model, checkpoint=kept, watchers=[stop], **options)
     resumed = om.resume(kept, model)

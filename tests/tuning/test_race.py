@@ -12,7 +12,8 @@ from orbitmc.estimate.verdicts import TIED, UNMIXED
 from orbitmc.inference._marginals import execute_plan
 from orbitmc.inference.plan import choose_kernel, plan_model
 from orbitmc.inference.settings import Settings
-from orbitmc.sampling.checkpoint import digest, load, save
+from orbitmc.sampling.checkpoint import load, save
+from orbitmc.sampling.executor import digest
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from orbitmc.tuning.race import run_race
@@ -108,7 +109,8 @@ def check_resumed(model, settings, tmp_path):
     """A run that was stopped, kept and resumed ends as one that never stopped."""
 
     def stop(found):
-        found.interrupted = found.recorded > 40
+        if found.recorded > 40:
+            found.stop()
 
     def run(watchers=()):
         prepared = prepare(model.graph)

@@ -13,7 +13,7 @@ from orbitmc.kernels._flips import Flips
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._mixture import Mixture
 from orbitmc.kernels._tempering import Tempering
-from orbitmc.sampling.checkpoint import digest
+from orbitmc.sampling.executor import digest
 from orbitmc.tuning.record import Tuning, tuning_from_record
 from tests.mutated import mutated
 from tests.tuning.models import ordered_grid

@@ -68,15 +68,20 @@ def source_files(modules: Iterable[str | None]) -> dict[str, Path] | None:
 def _file(module: str) -> Path | None:
     """Where the source of a module is, unless it is installed."""
     if module.partition(".")[0] == PACKAGE_NAME:
-        place = ROOT.joinpath(*module.split(".")[1:])
-        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-        return file if file.is_file() else None
+        return _file_of_ours(module)
     name = getattr(sys.modules.get(module), "__file__", None)
     return (
         Path(name)
         if name and name.endswith(".py") and not name.startswith(_folders_of_packages())
         else None
     )
+
+
+@functools.cache
+def _file_of_ours(module: str) -> Path | None:
+    place = ROOT.joinpath(*module.split(".")[1:])
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return file if file.is_file() else None
 
 
 @functools.cache

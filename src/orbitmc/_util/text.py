@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -219,3 +220,29 @@ def format_number(number: float) -> str:
     if math.isfinite(number) and abs(number) >= 10:
         return f"{float(f'{number:.1e}'):,.0f}"
     return f"{number:.2g}"
+
+
+LARGEST_PLAIN_ORDER = 10**15  # larger orders are written as powers of ten
+
+
+def format_order(order: int | None) -> str:
+    """How many elements a group has.
+
+    >>> format_order(48), format_order(10**40), format_order(None)
+    ('48', '1.000e40', 'an uncounted number of')
+    """
+    if order is None:
+        return "an uncounted number of"
+    if order < LARGEST_PLAIN_ORDER:
+        return f"{order:,}"
+    power = math.log10(order)
+    return f"{10 ** (power % 1):.3f}e{math.floor(power)}"
+
+
+def digits(order: int) -> str:
+    """All digits of an order, however many there are.
+
+    >>> len(digits(10**5000))
+    5001
+    """
+    return format(Decimal(order), "f")

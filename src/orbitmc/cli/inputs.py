@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import orbitmc as om
 from orbitmc import formats, inference
 from orbitmc._util.settings import setting
 from orbitmc._util.text import MEMORY, Text, read_text
 from orbitmc.cli.session import CLOCK
 from orbitmc.errors import InputError, attribute_to_file
-from orbitmc.mln import grounding
 
 if TYPE_CHECKING:
     from orbitmc import Model
@@ -61,16 +61,29 @@ class ModelInput:
     again.
     """
 
-    plain: "Model"
+    read: "Model | None"
     evidence: "Evidence | None"
     record: Mapping[str, Any]
     names: tuple[str, ...] | None = None
     program: "MarkovLogic | None" = None
 
     @property
+    def plain(self) -> "Model":
+        """The model before evidence; that of a program is ground now, if it was not before."""
+        if self.program is not None:
+            return self.program.model
+        assert self.read is not None
+        return self.read
+
+    @property
     def source(self) -> "Model | MarkovLogic":
         """Whom to ask."""
         return self.plain if self.program is None else self.program
+
+    @property
+    def is_ground(self) -> bool:
+        """Whether the model is there; a program that may be counted is ground when it must be."""
+        return self.program is None or self.program.is_ground
 
     @cached_property
     def model(self) -> "Model":
@@ -85,7 +98,8 @@ class ModelInput:
     def rows(self) -> float:
         """How many rows an answer has; infinite where that is not known before."""
         if self.program is not None:
-            return math.inf if self.program.conjunctions else len(self.program.asked.names)
+            unclear = self.program.conjunctions or not self.is_ground
+            return math.inf if unclear else len(self.program.asked.names)
         domains = self.plain.domains()
         return sum(len(domains[name]) for name in self.names or domains)
 
@@ -119,7 +133,7 @@ def read_question(
     with CLOCK.apart():
         model = formats.read(path, memory=memory)
     findings = [formats.read_evidence(piece, model, memory=memory) for piece in pieces or ()]
-    seen = formats.merge_evidence(findings, model)
+    seen = formats.merge_evidence(findings, model) if findings else {}
     names = inference.resolve_query(inference.names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
     return ModelInput(model, seen, record, names)
@@ -148,7 +162,7 @@ def read_program(
         dialect=options.dialect,
         meaning=options.meaning,
         unweighted=options.unweighted,
-        max_groundings=options.max_groundings or grounding.MOST_GROUNDINGS,
+        max_groundings=options.max_groundings or om.mln.grounding.MOST_GROUNDINGS,
         memory=memory,
     )
 
@@ -164,7 +178,7 @@ def logic_question(
         "pieces": [*(str(file.resolve()) for file in files), *texts],
         "logic": asdict(replace(options, query_file=file)),
     }
-    return ModelInput(asked.model, None, record, program=asked)
+    return ModelInput(None, None, record, program=asked)
 
 
 def _split_pieces(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:

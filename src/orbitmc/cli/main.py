@@ -1,25 +1,66 @@
 """All verbs of the command line."""
 
+import importlib
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated, TextIO
+from collections.abc import Mapping
+from typing import Annotated, Any, TextIO
 
 import typer
+from typer.core import TyperGroup
 
-from orbitmc.cli.compare import compare
-from orbitmc.cli.getting_started import demo, warm
-from orbitmc.cli.infer import infer, resume
-from orbitmc.cli.learn import learn
-from orbitmc.cli.model_files import check, convert, ground, symmetry
 from orbitmc.cli.options import Verb
-from orbitmc.cli.predict import predict
-from orbitmc.cli.questions import ask, best, draw, joint, sweep
 from orbitmc.cli.session import unwritten
 from orbitmc.version import __version__
 
+SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers.mln examples/smokers.db"
+VERBS: Mapping[str, tuple[str, str]] = {
+    "infer": ("infer", f"orbitmc infer {SPRINKLER} -e grass=wet -q rain,season --seconds 5"),
+    "ask": (
+        "questions",
+        f"orbitmc ask {SPRINKLER} \"rain != 'none'\" --given \"grass == 'wet'\"",
+    ),
+    "joint": ("questions", f"orbitmc joint {SPRINKLER} sprinkler rain -e grass=wet"),
+    "draw": ("questions", f"orbitmc draw {SPRINKLER} -e grass=wet -n 1000 -o states.csv"),
+    "best": ("questions", f"orbitmc best {SPRINKLER} -e grass=wet -k 3"),
+    "predict": ("predict", f"orbitmc predict {SPRINKLER} examples/days.csv -q rain -o rain.csv"),
+    "sweep": ("questions", "orbitmc sweep examples/ring.uai --beta 0.1:1:10"),
+    "compare": ("compare", f"orbitmc compare {SPRINKLER} --seconds 2 --seeds 2"),
+    "symmetry": ("model_files", "orbitmc symmetry examples/ring.uai --exact-only"),
+    "check": ("model_files", f"orbitmc check {SPRINKLER} -e grass=wet"),
+    "convert": ("model_files", f"orbitmc convert {SPRINKLER} sprinkler.uai"),
+    "ground": ("model_files", f"orbitmc ground {SMOKERS} -o smokers.uai"),
+    "learn": ("learn", f"orbitmc learn {SMOKERS} -o learned.mln"),
+    "resume": ("infer", "orbitmc resume sprinkler.run"),
+    "demo": ("getting_started", "orbitmc demo --seed 2"),
+    "warm": ("getting_started", "orbitmc warm gibbs symmetry"),
+}
+"""The file of each verb, which is loaded when it is used, and an example."""
+
+
+class Verbs(TyperGroup):
+    """All verbs; each is loaded when it is used."""
+
+    def __init__(self, *settings: Any, **options: Any) -> None:
+        super().__init__(*settings, **options)
+        self.commands = dict.fromkeys(VERBS)  # type: ignore[assignment] # names to suggest
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            return None
+        module, example = VERBS[cmd_name]
+        verb = getattr(importlib.import_module(f"orbitmc.cli.{module}"), cmd_name)
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(cmd_name, cls=Verb, epilog=example)(verb)
+        return typer.main.get_command(single)
+
+
 app = typer.Typer(
     name="orbitmc",
+    cls=Verbs,
     help="Marginals of discrete graphical models and Markov logic programs, with standard errors.",
     epilog="Exit codes: 0 an answer, 2 not understood, 3 not converged, 4 contradiction, 5 a "
     "limit would be exceeded, 130 interrupted.",
@@ -29,29 +70,6 @@ app = typer.Typer(
     rich_markup_mode=None,  # its three columns leave too little room for words at 80 letters
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers.mln examples/smokers.db"
-VERBS: dict[Callable[..., None], str] = {
-    infer: f"orbitmc infer {SPRINKLER} -e grass=wet -q rain,season --seconds 5",
-    ask: f"orbitmc ask {SPRINKLER} \"rain != 'none'\" --given \"grass == 'wet'\"",
-    joint: f"orbitmc joint {SPRINKLER} sprinkler rain -e grass=wet",
-    draw: f"orbitmc draw {SPRINKLER} -e grass=wet -n 1000 -o states.csv",
-    best: f"orbitmc best {SPRINKLER} -e grass=wet -k 3",
-    predict: f"orbitmc predict {SPRINKLER} examples/days.csv -q rain -o rain.csv",
-    sweep: "orbitmc sweep examples/ring.uai --beta 0.1:1:10",
-    compare: f"orbitmc compare {SPRINKLER} --seconds 2 --seeds 2",
-    symmetry: "orbitmc symmetry examples/ring.uai --exact-only",
-    check: f"orbitmc check {SPRINKLER} -e grass=wet",
-    convert: f"orbitmc convert {SPRINKLER} sprinkler.uai",
-    ground: f"orbitmc ground {SMOKERS} -o smokers.uai",
-    learn: f"orbitmc learn {SMOKERS} -o learned.mln",
-    resume: "orbitmc resume sprinkler.run",
-    demo: "orbitmc demo --seed 2",
-    warm: "orbitmc warm gibbs symmetry",
-}
-"""Each with an example."""
-
-for verb, example in VERBS.items():
-    app.command(cls=Verb, epilog=example)(verb)
 
 
 def _print_version(asked: bool) -> None:

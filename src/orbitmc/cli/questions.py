@@ -368,6 +368,8 @@ def joint(
 # `orbitmc draw`: states of a model.
 
 MOST_CHAINS = 64
+VALUES_PER_SECOND = 1e7  # that are written
+WRITING_SHARE = 0.4  # of the time that was asked for
 STATES_HELP = "How many states to draw."
 CHAINS_HELP = "In how many chains; states of one chain depend on each other."
 States = Annotated[int, option("-n --states", BUDGET, STATES_HELP, metavar="N", min=1, shown=True)]
@@ -376,10 +378,11 @@ Chains = Annotated[
 ]
 
 
-@question(without=("seconds", "samples", "error"), kinds=(".csv", ".npz", ".nc"))
+@question(without=("samples", "error"), kinds=(".csv", ".npz", ".nc"))
 def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) -> Reply:
     """Draw states, independently where that is affordable."""
     each = _chains(states, chains)
+    states = _states_in_time(asking, states, each)
 
     settings = replace(asking.settings, samples=states // each)
     drawn = inference.draws(
@@ -398,6 +401,21 @@ def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) 
         csv=lambda: report.csv_lines(drawn),
         writers={kind: partial(writer, drawn) for kind, writer in report.WRITERS.items()},
     )
+
+
+def _states_in_time(asking: QuestionCommand, states: int, chains: int) -> int:
+    """As many states as there is time to write, and the same number in each chain."""
+    seconds = asking.settings.seconds
+    if seconds is None:
+        return states
+    source: Any = asking.source
+    names = len(source.model.names if asking.is_program else source.order)
+    each = int(WRITING_SHARE * VALUES_PER_SECOND * seconds / (chains * max(1, names)))
+    if chains * max(1, each) >= states:
+        return states
+    states = chains * max(1, each)
+    print_remark(f"warning: there is time to write {states:,} states of {names:,} names")
+    return states
 
 
 def _chains(states: int, chains: int | None) -> int:
@@ -546,7 +564,7 @@ def betas_in(text: str) -> list[float]:
         ) from None
 
 
-def sweep_json(found: "Sweep") -> str:
+def sweep_json(sweep: "Sweep") -> str:
     rungs = [
         {
             **rung.record(),
@@ -555,16 +573,16 @@ def sweep_json(found: "Sweep") -> str:
                 for name, marginal in rung.marginals.items()
             },
         }
-        for rung in found
+        for rung in sweep
     ]
     return json_module.dumps({"betas": rungs}, indent=2, ensure_ascii=False) + "\n"
 
 
-def sweep_csv(found: "Sweep") -> str:
+def sweep_csv(sweep: "Sweep") -> str:
     """A line for each number at each temperature."""
     numbers = [
         (rung.beta, name, getattr(rung, name).record())
-        for rung in found
+        for rung in sweep
         for name in ("energy", "heat_capacity")
     ]
     rows = [(beta, name, *(record[column] for column in COLUMNS)) for beta, name, record in numbers]

@@ -27,7 +27,8 @@ class Stopping:
 
     def __call__(self, run: "Run") -> None:
         self.run = run
-        run.interrupted |= self.asked  # what is asked between two runs ends the next one
+        if self.asked:  # what is asked between two runs ends the next one
+            run.stop()
 
     def __enter__(self) -> Self:
         self._handled.__enter__()
@@ -40,7 +41,7 @@ class Stopping:
         if self.run is None or self.asked:
             raise KeyboardInterrupt
         self.asked = True
-        self.run.interrupted = True
+        self.run.stop()
 
 
 BAR_SECONDS, LINE_SECONDS, GROWTH, MOST_SECONDS = 0.2, 2.0, 1.3, 30.0

@@ -231,13 +231,39 @@ LAST_RESORTS = frozenset({"lmh", "mcsat"})
 
 
 @dataclass(frozen=True, repr=False)
-class Provenance:
-    """A model, evidence about it, and settings by name: enough to ask again.
+class GroupTexts:
+    """A group of symmetries: its generators in names, its orbits as places of variables.
 
-    `command` is what was typed, if it was. A program says marginals of its model `in_atoms`.
+    `order` is None where it was not counted; `how` says where the group comes from.
+    """
+
+    order: int | None
+    generators: Sequence[str]
+    orbits: Sequence[Sequence[int]]
+    complete: bool
+    how: str
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What a page shows beside an answer: symmetries, exact marginals, or why there are none."""
+
+    symmetries: GroupTexts | None
+    no_symmetries: str
+    exact: "Marginals | None"
+    no_exact: str
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """A model, evidence about it, and settings that are not the usual ones: enough to ask again.
+
+    `check` looks for what a page shows beside an answer. `command` is what was typed, if it was. A
+    program says marginals of its model `in_atoms`.
     """
 
     model: Model
+    check: Callable[["Marginals"], Checks]
     evidence: Evidence | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     command: str = ""
@@ -293,6 +319,11 @@ class About:
     independent: bool = False
     unmixed: Culprits = field(default_factory=Culprits, repr=False, compare=False)
     frozen: Culprits = field(default_factory=Culprits, repr=False, compare=False)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing was sampled."""
+        return self.method in ("exact", "counting")
 
     @property
     def updates_per_second(self) -> float:

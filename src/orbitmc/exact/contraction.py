@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.compile_log import latest_time, working_time
 from orbitmc._numba.tiers import of_all, tier
 from orbitmc._util.arrays import Floats, Numbers, floats
 from orbitmc._util.interrupts import check_interrupt
@@ -438,7 +438,7 @@ class Passes:
         until: float = math.inf,
     ) -> None:
         self.problem, self.tree, self.regions = problem, tree, steps.regions
-        self.arithmetic, self.until = arithmetic, until
+        self.arithmetic, self.until = arithmetic, min(until, latest_time())
         self.most_span = MOST_SPAN if arithmetic is LINEAR else math.inf
         self.steps = [list(some) for some in steps.of_region]
         log_tables = tables_in_order(problem, tree)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.compile_log import timed
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
@@ -65,7 +66,7 @@ class MaxElimination:
         self.downward = tuple(reversed(tree.upward))
         self.tables = load_tables(tables_in_order(problem, tree), LOGARITHMIC)
         self.messages: dict[int, Floats] = {}
-        for variable in tree.upward:
+        for variable in timed(tree.upward):
             self._send(variable)
         self.entries = [self._entries(variable) for variable in range(len(tree.sizes))]
 

@@ -91,6 +91,7 @@ class Beginnings:
 
 
 ROW_ERROR = 1e-3  # how far the sum of probabilities may be from one: files round
+EXACT_SUM = 1e-12  # how far from one a sum is that misses it by its arithmetic only
 SUM_SLACK = 1e-9  # of sums that are just so far
 MOST_ROWS_NAMED = 3  # rows named as examples
 SUM_TOLERANCE = 0.02
@@ -154,7 +155,8 @@ def network_model(
     assembly = Assembly([len(values) for values in domains.values()], source)
     for child, block in blocks.items():
         scope = [number[name] for name in [*block.parents, child]]
-        assembly.add_factor(scope, assembly.table(block.table))
+        rows = np.asarray(block.table, dtype=np.float64).reshape(-1, len(domains[child]))
+        assembly.add_factor(scope, assembly.table(normalise_rounded_rows(rows)))
     return network_of_rows(Model(assembly.build(), tuple(domains), tuple(domains.values())))
 
 
@@ -240,6 +242,19 @@ def wrong_rows(weights: Floats) -> NDArray[np.int64]:
     """Which rows, over the last axis, do not sum to one but for rounding."""
     off = np.abs(_sums(weights) - 1)
     return np.flatnonzero(~(off <= ROW_ERROR + SUM_SLACK)).astype(np.int64)
+
+
+def normalise_rounded_rows(weights: Floats, axis: int = -1) -> Floats:
+    """Let rows sum to one that miss it because their file rounds; others are left as they are.
+
+    A row means a distribution. If its sum were a weight, a variable that nobody asks about would
+    change how probable its parents are.
+    """
+    with np.errstate(over="ignore"):
+        sums = weights.sum(axis=axis, keepdims=True)
+    off = np.abs(sums - 1)
+    rounded = (off > EXACT_SUM) & (off <= ROW_ERROR + SUM_SLACK)
+    return weights / np.where(rounded, sums, 1.0) if rounded.any() else weights
 
 
 def _sums(weights: Floats) -> Floats:

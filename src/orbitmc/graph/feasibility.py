@@ -163,9 +163,9 @@ def _parts(graph: FactorGraph, chosen: NDArray[np.bool_]) -> list[NDArray[np.int
 
 
 def _work(graph: FactorGraph, *rest: Any) -> float:
-    """As long as little is undone, every factor is looked at a few times."""
+    """As long as little is undone, every factor is looked at a few times after each backtrack."""
     backtracks = rest[-2]
-    return elements(graph) if backtracks <= FIRST_BACKTRACKS else np.inf
+    return backtracks * elements(graph) if backtracks <= FIRST_BACKTRACKS else np.inf
 
 
 @tier(_work)

@@ -1,8 +1,6 @@
 """Groups of permutations, given by sparse generators."""
 
-import math
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,8 +95,14 @@ class PermutationGroup(NamedTuple):
     def is_trivial(self) -> bool:
         return len(self.point) == 0
 
-    def generators(self) -> tuple[Permutation, ...]:
-        return tuple(_generator(self, k) for k in range(len(self.start) - 1))
+    @property
+    def generator_count(self) -> int:
+        return len(self.start) - 1
+
+    def generators(self, most: int | None = None) -> tuple[Permutation, ...]:
+        """The generators, or the first so many of them: a large group may have thousands."""
+        count = self.generator_count if most is None else min(most, self.generator_count)
+        return tuple(_generator(self, k) for k in range(count))
 
 
 def permutation_group(
@@ -342,28 +346,3 @@ def _check_fits(pairs: Pairs, element: Permutation) -> None:
 
 
 # The order of a group in words; it may have more digits than Python is willing to write.
-
-LARGEST_PLAIN_ORDER = 10**15  # larger orders are written as powers of ten
-
-
-def format_order(order: int | None) -> str:
-    """How many elements a group has.
-
-    >>> format_order(48), format_order(10**40), format_order(None)
-    ('48', '1.000e40', 'an uncounted number of')
-    """
-    if order is None:
-        return "an uncounted number of"
-    if order < LARGEST_PLAIN_ORDER:
-        return f"{order:,}"
-    power = math.log10(order)
-    return f"{10 ** (power % 1):.3f}e{math.floor(power)}"
-
-
-def digits(order: int) -> str:
-    """All digits of an order, however many there are.
-
-    >>> len(digits(10**5000))
-    5001
-    """
-    return format(Decimal(order), "f")

@@ -13,6 +13,7 @@ from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query
 from orbitmc.inference._overview import Overview as Overview
+from orbitmc.inference._overview import check_marginals as check_marginals
 from orbitmc.inference._overview import overview as overview
 from orbitmc.inference._predict import Predictions as Predictions
 from orbitmc.inference._predict import model_in as model_in
@@ -26,6 +27,10 @@ from orbitmc.inference._resume import resume_checkpoint as resume_checkpoint
 from orbitmc.inference._resume import saved_settings as saved_settings
 from orbitmc.inference._sweep import sweep as sweep
 from orbitmc.inference.answer import TALLIES as TALLIES
+from orbitmc.inference.counting import CountingCost as CountingCost
+from orbitmc.inference.counting import count_log_z as count_log_z
+from orbitmc.inference.counting import count_marginals as count_marginals
+from orbitmc.inference.counting import counting_cost as counting_cost
 from orbitmc.inference.expectation import expect as expect
 from orbitmc.inference.lift import CLUSTERS as CLUSTERS
 from orbitmc.inference.lift import base_weight as base_weight

@@ -25,6 +25,7 @@ from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, extremes
 from orbitmc.graph.model import Model
+from orbitmc.inference.answer import exact_in_time
 from orbitmc.inference.plan import describe_cost, most_seconds, order_search_seconds
 from orbitmc.inference.query import Names, Program, resolve_query
 from orbitmc.inference.settings import (
@@ -143,7 +144,7 @@ class _Incumbent:
 
 def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) -> _Incumbent:
     try:
-        with Stopwatch() as watch:
+        with exact_in_time(settings), Stopwatch() as watch:
             firm = harden(model)
             plan, reason = _plan(firm.model, settings)
             incumbent = (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.compile_log import working_time
 from orbitmc._util.arrays import Bytes, Floats, lengths
 from orbitmc._util.interrupts import interruptible
 from orbitmc._util.text import format_bytes
@@ -37,13 +38,14 @@ if TYPE_CHECKING:
     from orbitmc.graph.factor_graph import FactorGraph
     from orbitmc.inference.cache import CachedElimination
     from orbitmc.inference.query import Program
-    from orbitmc.sampling.run import RunObserver
+    from orbitmc.sampling.run import Run, RunObserver
 
 
 SAMPLES, CHAINS, LANES = 1000, 64, 32
 LEAST_WARM_UP = 100  # samples: nobody averages over what is left of the starts
 LEAST_SAMPLES = 200  # fewer say little about mixing; of more samples than asked, the last are kept
 AT_ONCE = 4096  # states whose log-weights are added up together
+NANOSECONDS = 50.0  # that an independent state takes, for each variable
 
 
 @accepts_settings
@@ -62,7 +64,8 @@ def draws(
     Where exact elimination is affordable, all states are independent and exact. Elsewhere chains
     are sampled, `spacing` steps apart, after a warm-up that is not included; the verdict says
     whether they had mixed. Observed variables are included. Of a program, the atoms that it was
-    read for are drawn. After Ctrl-C, what was drawn so far is the answer.
+    read for are drawn. What was drawn so far is the answer after Ctrl-C, and when the `seconds` are
+    over, if any are given.
 
     >>> import orbitmc as om
     >>> model = om.read("examples/sprinkler.bif")
@@ -72,9 +75,11 @@ def draws(
     """
     _require_chains(chains)
     given = merge_options(settings, options)
-    chosen = _settings(given, chains)
+    samples = SAMPLES if given.samples is None else given.samples
     drawn = answer(
-        Query(model, evidence, lambda view: DrawsQuestion(view, chosen, chains)), chosen, watchers
+        Query(model, evidence, lambda view: DrawsQuestion(view, samples, chains)),
+        _settings(given, samples, chains),
+        watchers,
     )
     if drawn.about.method != "exact":
         return drawn
@@ -87,18 +92,20 @@ def _require_chains(chains: int) -> None:
         raise InputError(f"chains is a number above 0, not {chains!r}")
 
 
-def _settings(settings: Settings, chains: int) -> Settings:
+def _settings(settings: Settings, samples: int, chains: int) -> Settings:
     """Let packs have enough lanes for all chains, and a warm-up that is never too short."""
-    if settings.seconds is not None or settings.standard_error is not None:
-        raise InputError("draws are counted: give samples, not seconds nor standard_error")
+    if settings.standard_error is not None:
+        raise InputError("draws are counted: give samples or seconds, not standard_error")
     if settings.checkpoint is not None:
         raise InputError("draws are not kept in a checkpoint: leave it out")
-    counted = replace(settings, samples=SAMPLES if settings.samples is None else settings.samples)
     lanes = min(settings.lane_count, LANES * -(-chains // LANES))
-    packs = -(-chains // lanes)
-    usual = counted.schedule().warm_up_for(counted.samples or 0)
+    shaped = replace(settings, lanes=lanes, packs=-(-chains // lanes))
+    counted = replace(shaped, samples=samples, seconds=None)
+    usual = counted.schedule().warm_up_for(samples)  # refuses what is no number of samples
+    if settings.seconds is not None:
+        return replace(shaped, samples=None)
     warm_up = max(LEAST_WARM_UP, usual) if settings.warm_up is None else settings.warm_up
-    return replace(counted, lanes=lanes, packs=packs, warm_up=warm_up)
+    return replace(counted, warm_up=warm_up)
 
 
 class DrawsQuestion:
@@ -108,8 +115,8 @@ class DrawsQuestion:
     scopes = None
     needs = None
 
-    def __init__(self, view: View, settings: Settings, chains: int) -> None:
-        self.view, self.chains, self.samples = view, chains, settings.samples or 0
+    def __init__(self, view: View, samples: int, chains: int) -> None:
+        self.view, self.samples, self.chains = view, samples, chains
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
@@ -131,7 +138,7 @@ class DrawsQuestion:
         return plan_model(self.view.model, replace(settings, memory=settings.memory - room))
 
     def from_elimination(self, plan: Plan) -> Draws:
-        elimination, settings, samples = plan.elimination, plan.settings, self.samples
+        elimination, settings, samples = plan.elimination, plan.settings, self._affordable(plan)
         assert elimination is not None
         count = self.chains * samples
         needed = elimination.bytes + state_bytes(elimination, count)
@@ -153,30 +160,63 @@ class DrawsQuestion:
             seed=settings.seed,
             samples=samples,
             chains=self.chains,
+            warnings=(*plan.remarks, *self._describe_missing(samples, self.chains)),
         )
         return _draws(self.targets, values, weights, EXACT, about)
 
+    def _affordable(self, plan: Plan) -> int:
+        """How many independent states there is time for in each chain; one at least."""
+        assert plan.elimination is not None
+        if plan.settings.seconds is None:
+            return self.samples
+        spent = working_time() - plan.begun + plan.elimination.seconds
+        each = 1e-9 * NANOSECONDS * self.chains * max(1, plan.model.graph.variables)
+        return max(1, min(self.samples, int((plan.settings.seconds - spent) / each)))
+
+    def _describe_missing(self, samples: int, chains: int) -> tuple[str, ...]:
+        """Say how many states there was no time for, if any."""
+        wanted, drawn = self.samples * self.chains, samples * chains
+        if drawn == wanted:
+            return ()
+        return (f"there was time for {drawn:,} of {wanted:,} states; more seconds give more",)
+
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Draws:
-        longer = replace(plan.settings, samples=max(self.samples, LEAST_SAMPLES))
-        recorder = _StateRecorder(self.targets, plan, self.chains)
+        timed = plan.settings.seconds is not None
+        longer = plan.settings
+        if not timed:
+            longer = replace(longer, samples=max(self.samples, LEAST_SAMPLES))
+        recorder = _StateRecorder(self.targets, plan, self.samples, self.chains)
         run, chosen = run_chains(
-            replace(plan, settings=longer), observers, self.view.ground, notes=recorder
+            replace(plan, settings=longer),
+            [*observers, self._end_when_drawn],
+            self.view.ground,
+            notes=recorder,
         )
         recorded = min(run.recorded, self.samples)
+        chains = min(self.chains, run.chains)
         recorder.end(run.recorded)
-        run.notes = None  # what a glimpse after an early end shows is not kept
+        # what a partial answer after an early end shows is not kept
+        run = replace(run, recording=replace(run.recording, notes=None))
         marginals = summarise_run(run, plan, chosen)
+        missing = self._describe_missing(recorded, chains) if timed and recorded else ()
         early = () if recorded else ("interrupted in the warm-up: no state was drawn",)
         warnings = (*early, *marginals.about.warnings) if recorded else early
         about = replace(
             marginals.about,
             samples=recorded,
-            chains=self.chains,
-            warnings=(*plan.remarks, *warnings),
+            chains=chains,
+            warnings=(*plan.remarks, *missing, *warnings),
         )
-        values, weights = recorder.values[:, :recorded], recorder.log_weight[:, :recorded]
+        values = recorder.values[:chains, :recorded]
+        weights = recorder.log_weight[:chains, :recorded]
         verdict = _worst(marginals) if recorded else FEW
         return _draws(self.targets, values, weights, verdict, about)
+
+    def _end_when_drawn(self, run: Run) -> None:
+        """End a timed run as soon as it has the states that were asked for, in all chains."""
+        timed = run.schedule.seconds is not None and len(run.packs) >= run.most_packs
+        if timed and run.recorded >= max(self.samples, LEAST_SAMPLES):
+            run.end()
 
 
 def _dtype(names: Sequence[Target]) -> np.dtype[Any]:
@@ -189,8 +229,7 @@ class _StateRecorder:
 
     needed = slice(None)  # the log-weight of a state depends on all variables
 
-    def __init__(self, names: Sequence[Target], plan: Plan, chains: int) -> None:
-        samples = plan.settings.samples or 0
+    def __init__(self, names: Sequence[Target], plan: Plan, samples: int, chains: int) -> None:
         self.lanes, self.chains = plan.settings.lane_count, chains
         self.graph = plan.model.graph
         self.values = np.zeros((chains, samples, len(names)), dtype=_dtype(names))

@@ -11,7 +11,7 @@ import numpy as np
 from orbitmc import inference
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.interrupts import interruptible
-from orbitmc.estimate.marginals import Marginals, Provenance, concatenate_columns
+from orbitmc.estimate.marginals import Checks, Marginals, Provenance, concatenate_columns
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import (
@@ -98,19 +98,34 @@ def marginals_query(
         model, listed = model.asking(names), None
         if model.conjunctions:
             return inference.conjunctions_query(model)
-    asked = Provenance(
-        model if isinstance(model, Model) else model.model,
+
+    def provenance() -> Provenance:
+        return Provenance(
+            model if isinstance(model, Model) else model.model,
+            _check,
+            evidence,
+            {} if settings is None else settings.changed(),
+            command,
+            None if isinstance(model, Model) else model.in_atoms,
+        )
+
+    return Query(
+        model,
         evidence,
-        {} if settings is None else vars(settings),
-        command,
-        None if isinstance(model, Model) else model.in_atoms,
+        lambda view: MarginalsQuestion(view, listed, kernel, provenance()),
+        None
+        if isinstance(model, Model)
+        else lambda settings: inference.count_marginals(model, settings, provenance),
     )
-    return Query(model, evidence, lambda view: MarginalsQuestion(view, listed, kernel, asked))
+
+
+def _check(marginals: Marginals) -> Checks:
+    return inference.check_marginals(marginals)
 
 
 def execute_plan(plan: Plan, observers: Iterable[RunObserver] = ()) -> Marginals:
     """Marginals of a model, as planned."""
-    asked = Provenance(plan.model, None, vars(plan.settings))
+    asked = Provenance(plan.model, _check, None, plan.settings.changed())
     question = MarginalsQuestion(view_of(plan.model), plan.query, plan.kernel, asked)
     return answer_plan(question, plan, observers)
 

@@ -1,24 +1,36 @@
 """What is in a model, what it will cost, and what looks wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import inference
 from orbitmc._util.arrays import MOST_VALUES
 from orbitmc._util.text import MEMORY
-from orbitmc.errors import LimitError
+from orbitmc.errors import LimitError, OrbitError
+from orbitmc.estimate.marginals import Checks, GroupTexts, Marginals, Provenance
 from orbitmc.exact.plan import predict
 from orbitmc.formats.assembly import Rows, row_doubts, wrong_tables
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
-from orbitmc.graph.relevance import components
+from orbitmc.graph.relevance import components, relevant
 from orbitmc.graph.support import Domains, possible_values
-from orbitmc.inference.plan import EXACT_SECONDS, fit_to_budget, sampling_bytes
+from orbitmc.groups.cycles import cycle_text
+from orbitmc.inference.plan import (
+    EXACT_SECONDS,
+    fit_to_budget,
+    most_seconds,
+    plan_elimination,
+    sampling_bytes,
+    split_components,
+)
+from orbitmc.inference.query import resolve_query
 from orbitmc.inference.settings import Settings
+from orbitmc.symmetry._automorphisms import automorphisms
 
 ORDER_SECONDS = 2.0
 LONG = 256  # longer factors are not multiplied out to count neighbours
@@ -40,7 +52,9 @@ class Overview:
     """Counts, costs and remarks on a model; all plain numbers and words.
 
     `cardinalities` says how many variables have how many values. Degrees count the other
-    variables that share a factor with one. `zeros` is the share of impossible table entries.
+    variables that share a factor with one. `zeros` is the share of impossible table entries. A
+    question needs `needed` variables; of these `auto` eliminates `exact_variables`, and samples
+    the others.
     """
 
     variables: int
@@ -58,6 +72,8 @@ class Overview:
     components: int
     largest_component: int
     exact: ExactCost
+    needed: int
+    exact_variables: int
     packs: int
     lanes: int
     sampling_bytes: int
@@ -68,8 +84,10 @@ class Overview:
         return asdict(self)
 
 
-def overview(model: Model, *, memory: int = MEMORY) -> Overview:
-    """Look at a model; `memory` is what an exact answer may take.
+def overview(
+    model: Model, *, query: Sequence[str] | None = None, memory: int = MEMORY
+) -> Overview:
+    """Look at a model; `memory` is what an exact answer may take, to all or to a `query`.
 
     >>> import orbitmc as om
     >>> found = om.overview(om.ising_grid(3, 3, 0.3))
@@ -82,7 +100,10 @@ def overview(model: Model, *, memory: int = MEMORY) -> Overview:
     parts = np.bincount(components(graph))
     sizes, counts = np.unique(graph.cardinality, return_counts=True)
     used = _entries(graph)
-    sampling = fit_to_budget(graph, Settings(memory=memory))
+    settings = Settings(memory=memory)
+    sampling = fit_to_budget(graph, settings)
+    needed = _needed(model, query)
+    exact = _exact_cost(needed, memory)
     return Overview(
         variables=len(model.order),
         observed=len(model.observed),
@@ -98,12 +119,31 @@ def overview(model: Model, *, memory: int = MEMORY) -> Overview:
         largest_degree=int(degrees.max(initial=0)),
         components=len(parts),
         largest_component=int(parts.max(initial=0)),
-        exact=_exact_cost(model, memory),
+        exact=exact,
+        needed=len(needed.names),
+        exact_variables=_count_exact(needed, exact, settings),
         packs=sampling.pack_count,
         lanes=sampling.lane_count,
         sampling_bytes=sampling_bytes(graph, sampling),
         remarks=tuple(_remarks(model, domains, degrees)),
     )
+
+
+def _needed(model: Model, query: Sequence[str] | None) -> Model:
+    """What a question about some variables needs of a model; all of it if none are named."""
+    if query is None:
+        return model
+    place = {name: variable for variable, name in enumerate(model.names)}
+    asked = [place[name] for name in resolve_query(query, model) or () if name in place]
+    return relevant(model, asked)[0]
+
+
+def _count_exact(model: Model, cost: ExactCost, settings: Settings) -> int:
+    """How many variables `auto` eliminates, if no seconds are asked for."""
+    if cost.refusal is None and (cost.seconds or 0.0) <= most_seconds(settings):
+        return len(model.names)
+    split = split_components(harden(model).model, settings)
+    return 0 if split is None else len(split.easy.names)
 
 
 def _degrees(graph: FactorGraph) -> NDArray[np.int64]:
@@ -235,3 +275,46 @@ def _name_some(model: Model, variables: Any) -> str:
     names = [model.names[variable] for variable in variables[:NAMED]]
     more = len(variables) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")
+
+
+# What a page shows beside an answer: symmetries, and exact marginals where they are affordable.
+
+CHECK_SECONDS = 5.0  # that an exact answer may take beside a sampled one
+SYMMETRY_SECONDS = 2.0
+MOST_VARIABLES_FOR_SYMMETRIES = 20_000  # in which symmetries are looked for
+
+
+def check_marginals(answer: Marginals) -> Checks:
+    """Look for what a page shows beside an answer that says what was asked."""
+    assert answer.asked is not None
+    return Checks(*_symmetries(answer.asked.conditioned_model), *_exact(answer, answer.asked))
+
+
+def _symmetries(model: Model) -> tuple[GroupTexts | None, str]:
+    if model.graph.variables > MOST_VARIABLES_FOR_SYMMETRIES:
+        return (
+            None,
+            f"Not looked for: the model has more than {MOST_VARIABLES_FOR_SYMMETRIES:,} variables.",
+        )
+    try:
+        report = automorphisms(model.graph, seconds=SYMMETRY_SECONDS)
+    except OrbitError as error:
+        return None, f"Not found: {error}."
+    texts = [cycle_text(element, model.names) for element in report.group.generators()]
+    orbits = [[int(place) for place in orbit] for orbit in report.orbits]
+    return GroupTexts(report.order, texts, orbits, report.complete, report.how), ""
+
+
+def _exact(answer: Marginals, asked: Provenance) -> tuple[Marginals | None, str]:
+    if answer.about.is_exact:
+        return None, "The answer is exact."
+    model = asked.conditioned_model
+    try:
+        elimination, reason = plan_elimination(model.graph, Settings(seconds=CHECK_SECONDS))
+        if elimination is None:
+            return None, f"There is no exact answer to compare with: {reason}."
+        marginals = inference.marginals(model, method="exact")
+    except OrbitError as error:
+        return None, f"There is no exact answer to compare with: {error}."
+    in_words = marginals if asked.in_atoms is None else asked.in_atoms(marginals)
+    return in_words.only(list(answer)), ""

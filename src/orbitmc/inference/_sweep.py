@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from orbitmc._numba.compile_log import asked_before, spent_before
-from orbitmc._simd.random import COLUMNS
+from orbitmc._simd.random import COLUMNS, generator
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
+from orbitmc.conditionals.prepared import prepare_briefly
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
 from orbitmc.estimate.features import column_means, expectations, sums_by_column, worst_verdict
@@ -26,12 +27,16 @@ from orbitmc.exact import joints
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
-from orbitmc.graph.log_weights import extremes, partial_log_weight
+from orbitmc.graph.log_weights import extremes, log_weight, partial_log_weight
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, from_images
 from orbitmc.inference._marginals import marginals
-from orbitmc.inference.answer import explain_contradictions, require_no_checkpoint
+from orbitmc.inference.answer import (
+    exact_in_time,
+    explain_contradictions,
+    require_no_checkpoint,
+)
 from orbitmc.inference.feature_sampling import (
     FeatureEstimate,
     join_models,
@@ -53,10 +58,11 @@ from orbitmc.inference.query import View, view_of
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 from orbitmc.kernels import block_gibbs
 from orbitmc.kernels._alternation import alternation
-from orbitmc.kernels._gibbs import gibbs
+from orbitmc.kernels._gibbs import SystematicScan, gibbs
 from orbitmc.kernels._orbital import orbital
-from orbitmc.sampling.annealed_importance import mean_log_weight
-from orbitmc.sampling.run import LEAST_SHARE
+from orbitmc.sampling.budget import LEAST_SHARE
+from orbitmc.sampling.pack import empty_pack, start_values, walk
+from orbitmc.sampling.schedule import LANES
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import EliminationPlan
@@ -98,7 +104,7 @@ def sweep(
     require_no_checkpoint(chosen)
     wanted = _check_betas(betas)
     asked = view_of(model, evidence)
-    with explain_contradictions(asked):
+    with explain_contradictions(asked), exact_in_time(chosen):
         return _solve(asked, wanted, chosen, watchers)
 
 
@@ -382,13 +388,15 @@ class LadderFeature:
 
     def __init__(self, model: Model, betas: Sequence[float], seed: int) -> None:
         self.betas, self.size = betas, model.graph.variables
-        self.near = [-mean_log_weight(model.at(b).graph, seed=seed) / b for b in betas]
-        self.own = [EnergyFeature(model.graph, near) for near in self.near]
+        cooled = [model.at(beta).graph for beta in betas]
+        weights = zip(_mean_log_weights(cooled, seed=seed), betas, strict=True)
+        self.near = [-weight / beta for weight, beta in weights]
+        self.energies = [EnergyFeature(model.graph, near) for near in self.near]
         self.variables = np.arange(self.size * len(betas))
         self.rows = POWERS * len(betas)
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        copies = enumerate(self.own)
+        copies = enumerate(self.energies)
         parts = [feature.sums(states[self.part(k, self.size)], None) for k, feature in copies]
         return np.concatenate(parts)
 
@@ -397,7 +405,7 @@ class LadderFeature:
         return slice(place * size, (place + 1) * size)
 
     def errors(self, means: Floats) -> Floats:
-        copies = enumerate(self.own)
+        copies = enumerate(self.energies)
         return np.concatenate(
             [feature.errors(means[self.part(k, POWERS)]) for k, feature in copies]
         )
@@ -407,7 +415,7 @@ def _rung(
     asked: View, place: int, feature: LadderFeature, noted: FeatureEstimate, marginals: Marginals
 ) -> Rung:
     """The energy and the heat capacity of one copy, with its marginals."""
-    beta, near, energy_feature = feature.betas[place], feature.near[place], feature.own[place]
+    beta, near, energy_feature = feature.betas[place], feature.near[place], feature.energies[place]
     sums = [every[:, feature.part(place, POWERS)] for every in noted.sums]
     mean = float(column_means(sums, noted.recorded, noted.lanes)[0].mean())
     moments = energy_feature.moments(sums, noted.recorded, noted.lanes)
@@ -432,3 +440,28 @@ def _rung(
     if not math.isfinite(energy.value):
         raise InputError(f"the energy at beta {beta:g} is beyond the largest double")
     return Rung(beta, energy, heat, asked.render(marginals))
+
+
+# A first look at how heavy the states of a model are.
+
+FIRST_SWEEPS = 20
+FIRST_STARTS = 8  # different ones where there are zeros: to find one may take long
+
+
+def _mean_log_weights(cooled: Sequence[FactorGraph], *, seed: int) -> list[float]:
+    """About the mean log-weight of one graph at several temperatures, after a few sweeps.
+
+    All have the same zeros, so chains start in the same states.
+    """
+    different = FIRST_STARTS if cooled[0].has_zeros() else LANES
+    first = np.random.SeedSequence(seed, spawn_key=(0, 1))
+    starts = np.tile(start_values(cooled[0], different, first), LANES // different)
+    return [_mean_log_weight(graph, starts, seed) for graph in cooled]
+
+
+def _mean_log_weight(graph: FactorGraph, starts: Bytes, seed: int) -> float:
+    prepared, kernel = prepare_briefly(graph), SystematicScan()
+    pack = replace(empty_pack(prepared, kernel, lanes=LANES), rng=generator(seed, 0, LANES))
+    pack.values[...] = starts
+    walk(prepared, kernel, pack, FIRST_SWEEPS * graph.variables)
+    return float(np.mean(log_weight(graph, pack.values)))

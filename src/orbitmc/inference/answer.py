@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orbitmc import inference, tuning
-from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.compile_log import spent_before, time_limit, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.text import first_few
 from orbitmc.errors import ContradictionError, InputError, LimitError, OutOfRangeError
@@ -50,7 +50,6 @@ from orbitmc.inference.progress import NotebookBar, ProgressObserver
 from orbitmc.inference.query import Answer, Query, Question, View, narrow, view_of
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels.protocol import freed_variables, remarks_on
-from orbitmc.sampling.observers import CourseObserver
 from orbitmc.sampling.pack import start_values
 from orbitmc.sampling.run import Run, RunObserver, partial_answer
 from orbitmc.sampling.sampler import continue_sampling, sample
@@ -79,18 +78,21 @@ def answer(
     reserve: float = 0.0,
     checkpoint: CheckpointWriter | None = None,
 ) -> Answer:
-    """Answer a query: from what is eliminated already, by elimination, or by chains.
+    """Answer a query: by counting, from what is eliminated already, by elimination, or by chains.
 
     A timed run leaves `reserve` seconds for what is done after it. It is saved by the writer of a
     `checkpoint`, or where settings say.
     """
+    if query.count is not None and (counted := query.count(settings)) is not None:
+        return counted
     plain = query.bind(view_of(query.model))
     if not plain.can_resume:
         require_no_checkpoint(settings)
     if (known := _answer_from_cache(query, plain, settings)) is not None:
         return known
     view = view_of(query.model, query.evidence)
-    with explain_contradictions(view), _writer(settings, checkpoint) as writer:
+    saving = _writer(settings, checkpoint)
+    with explain_contradictions(view), exact_in_time(settings), saving as writer:
         question, left_out = _bind(query, view, settings)
         plan = replace(question.plan(settings), reserve=reserve, left_out=left_out)
         if left_out:
@@ -172,6 +174,16 @@ def _writer(
     return inference.open_checkpoint(settings.checkpoint, settings.checkpoint_every)
 
 
+def exact_in_time(settings: Settings) -> AbstractContextManager[None]:
+    """Let an exact answer that was asked for be refused when its seconds are over.
+
+    `auto` eliminates only what it expects to end in time.
+    """
+    if settings.method != "exact" or settings.seconds is None:
+        return nullcontext()
+    return time_limit(settings.seconds - spent_before())
+
+
 def exact_about(plan: Plan) -> About:
     """What to say of an answer by elimination."""
     return About(
@@ -247,14 +259,14 @@ def run_chains(
 
 @contextmanager
 def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
-    """The watchers of a run, and those that it has anyway: its course, and a bar in notebooks."""
+    """The watchers of a run, and a bar in notebooks."""
     if not in_notebook():
-        yield [*watchers, CourseObserver()]
+        yield [*watchers]
         return
 
     bar = ProgressObserver(NotebookBar())
     try:
-        yield [*watchers, CourseObserver(), bar]
+        yield [*watchers, bar]
     finally:
         bar.close()
 
@@ -290,7 +302,7 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
         run = partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     remark, approximate = remarks_on(run.kernel, run.outcomes)
-    hurry = HURRY if run.skips_modes and not run.independent else ""
+    hurry = HURRY if run.heaviest is None and not run.independent else ""
     about = About(
         method=_method_used(plan),
         reason="; ".join(part for part in (plan.reason, chosen.about, remark, hurry) if part),
@@ -362,7 +374,7 @@ def _estimator_used(run: Run, settings: Settings) -> str:
     """What was averaged, and why."""
     if run.choice is not None:
         return run.choice.about
-    return TOO_SHORT if run.controlled else _why_no_control_variates(settings)
+    return TOO_SHORT if run.recording.controlled else _why_no_control_variates(settings)
 
 
 def _method_used(plan: Plan) -> str:

@@ -49,7 +49,8 @@ from orbitmc.symmetry._automorphisms import (
     orbit_cells,
 )
 from orbitmc.symmetry.approximations import cluster_weights, low_rank
-from orbitmc.symmetry.blocks import MEMBERS, blocks, budget_for, similar_marginal_blocks
+from orbitmc.symmetry.blocks import MEMBERS, blocks, similar_marginal_blocks
+from orbitmc.symmetry.exchangeability import budget_for
 
 GIBBS = RandomScan()  # the base chain unless another is given
 SECONDS = 10.0  # for finding symmetries

@@ -8,6 +8,7 @@ from typing import Literal, Unpack
 
 import numpy as np
 
+from orbitmc import lifted
 from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, InputError
@@ -25,7 +26,15 @@ from orbitmc.inference.settings import Options, Settings, accepts_settings
 from orbitmc.mln.data.database import TRUE, Database, Ints, merge_databases, universe
 from orbitmc.mln.data.reader import parse_database, read_database
 from orbitmc.mln.grounding.ground_model import model_of
-from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground, Watch, World, ground
+from orbitmc.mln.grounding.grounding import (
+    MOST_GROUNDINGS,
+    AtomTables,
+    Ground,
+    Watch,
+    World,
+    atom_tables,
+    ground,
+)
 from orbitmc.mln.grounding.queries import (
     Pattern,
     QueryAtoms,
@@ -57,25 +66,82 @@ from orbitmc.sampling.run import RunObserver
 
 Meaning = Literal["formula", "alchemy"]
 TRUTH = ("true",)
+GROUND_AT_ONCE = 10_000  # unknown atoms: a program with more may be counted instead
 CLAUSAL = ("alchemy", "lomrf")  # dialects whose tools divide weights among clauses
+
+
+@dataclass(frozen=True)
+class ProgramSource:
+    """A program, what is known, and what is open: all that grounding or counting needs."""
+
+    program: Program
+    known: Database
+    world: World
+    max_groundings: int = MOST_GROUNDINGS
+    memory: int = MEMORY
+    watch: Watch | None = None
+
+    @cached_property
+    def ground(self) -> Ground:
+        """The program on its constants."""
+        return ground(
+            self.program,
+            self.known,
+            self.world,
+            max_groundings=self.max_groundings,
+            memory=self.memory,
+            watch=self.watch,
+        )
+
+    @cached_property
+    def atoms(self) -> AtomTables:
+        """The atoms of each predicate and what is known of them; nothing is ground."""
+        return atom_tables(self.program, self.known, self.world)
+
+    @cached_property
+    def unknown_atoms(self) -> int:
+        """How many variables a ground program has."""
+        return sum(atoms.variables for atoms in self.atoms.atoms.values())
+
+    @cached_property
+    def lifting(self) -> lifted.Lifting | str:
+        """How to count, or why that cannot be done."""
+        try:
+            return lifted.lift(self.program, self.atoms)
+        except lifted.NotLiftableError as refusal:
+            return str(refusal)
 
 
 @dataclass(frozen=True, repr=False)
 class MarkovLogic(HtmlRepr):
-    """A ground program, and the atoms that were asked about.
+    """A program, and the atoms that were asked about.
 
     `model` is what is sampled; `in_atoms` says its marginals in terms of the atoms. A query may
-    ask about `conjunctions` of atoms, too.
+    ask about `conjunctions` of atoms, too; without a query, nothing is `named`. A large program
+    that can be counted is not ground before somebody needs its model.
     """
 
-    ground: Ground
+    source: ProgramSource
     patterns: tuple[Pattern, ...]
     remarks: tuple[str, ...] = field(default=())
     conjunctions: tuple[tuple[Pattern, ...], ...] = field(default=())
+    named: bool = False
 
     def __str__(self) -> str:
         """Say how large the program is when it is grounded."""
+        if not self.is_ground:
+            return f"MarkovLogic({self.source.unknown_atoms:,} unknown atoms, not ground yet)"
         return f"MarkovLogic({len(self.asked.names):,} atoms asked about, {self.model})"
+
+    @property
+    def is_ground(self) -> bool:
+        """Whether the groundings are there already."""
+        return "ground" in vars(self.source)
+
+    @property
+    def ground(self) -> Ground:
+        """The program on its constants."""
+        return self.source.ground
 
     @cached_property
     def model(self) -> Model:
@@ -108,9 +174,12 @@ class MarkovLogic(HtmlRepr):
         if query is None:
             return self
         text = query if isinstance(query, str) else ";".join(query)
-        program = self.ground.program
+        program = self.source.program
         return replace(
-            self, patterns=read_query(text, program), conjunctions=read_conjunctions(text, program)
+            self,
+            patterns=read_query(text, program),
+            conjunctions=read_conjunctions(text, program),
+            named=True,
         )
 
     def atoms_in(self, query: Names) -> Sequence[str]:
@@ -122,18 +191,18 @@ class MarkovLogic(HtmlRepr):
         rules = contradicting_rules(self.ground)
         return ContradictionError(describe_contradiction(rules)) if rules else error
 
-    def in_atoms(self, found: Marginals) -> Marginals:
+    def in_atoms(self, marginals: Marginals) -> Marginals:
         """The probabilities of the atoms, from those of the model's variables."""
-        columns, asked = found.columns, self.asked
+        columns, asked = marginals.columns, self.asked
         unknown, known = np.flatnonzero(asked.variable >= 0), np.flatnonzero(asked.variable < 0)
         places = self._places(columns, asked.variable[unknown])
         sampled = columns.of_values(_names(asked, unknown), places, asked.value[unknown], TRUTH)
         if not len(known):
-            return replace(found, columns=sampled)
+            return replace(marginals, columns=sampled)
         holds = (asked.status[known] == TRUE).astype(float)
         decided = certain_columns(_names(asked, known), [TRUTH] * len(known), holds, OBSERVED)
         order = np.argsort(np.concatenate([unknown, known]))
-        return replace(found, columns=concatenate_columns([sampled, decided]).take(order))
+        return replace(marginals, columns=concatenate_columns([sampled, decided]).take(order))
 
     def _places(self, columns: Columns, variables: Ints) -> Ints:
         """Where the model's variables stand in an answer; mostly in the model's own order."""
@@ -254,18 +323,23 @@ def ground_program(
         remarks.append("weights count for clauses, as in Alchemy; that makes no difference here")
     if meaning == "alchemy":
         program = split_into_clauses(program, universe(program, [known]))
-    grounded = ground(
-        program, known, world, max_groundings=max_groundings, memory=memory, watch=watch
-    )
+    source = ProgramSource(program, known, world, max_groundings, memory, watch)
+    if not _can_wait(source):
+        _ = source.ground  # what cannot be ground is refused while it is read
     joined = read_conjunctions(query, program) if query is not None else ()
-    return MarkovLogic(grounded, patterns or _unknown_patterns(grounded), tuple(remarks), joined)
+    asked_about = patterns or _unknown_patterns(source)
+    return MarkovLogic(source, asked_about, tuple(remarks), joined, query is not None)
 
 
-def _unknown_patterns(grounded: Ground) -> tuple[Pattern, ...]:
-    patterns = tuple(
-        Pattern(name, None) for name, atoms in grounded.atoms.items() if atoms.variables
-    )
-    if not grounded.atoms:
+def _can_wait(source: ProgramSource) -> bool:
+    """Whether a program is large and can be counted: perhaps nobody needs its groundings."""
+    return source.unknown_atoms > GROUND_AT_ONCE and not isinstance(source.lifting, str)
+
+
+def _unknown_patterns(source: ProgramSource) -> tuple[Pattern, ...]:
+    tables = source.atoms.atoms
+    patterns = tuple(Pattern(name, None) for name, atoms in tables.items() if atoms.variables)
+    if not tables:
         raise InputError("the program declares no predicate: nothing can be asked about")
     if not patterns:
         raise InputError("evidence decides every atom: nothing is left to ask about")

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, get_args
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     Kernel = tuple  # kernels are NamedTuples; what they are made of is loaded when one is used
 
-Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
+Method = Literal["auto", "exact", "counting", "gibbs", "mcsat", "lifted", "lmh"]
 Base = Literal["gibbs", "mcsat", "low-width"]
 Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
@@ -30,6 +30,7 @@ Blocks = Literal["pilot", "paper"]
 METHODS: tuple[str, ...] = get_args(Method)
 DEFAULT_SECONDS = 10.0
 ENDS = ("samples", "seconds", "standard_error")
+LOCAL = ("checkpoint", "checkpoint_every", "threads", "moves")  # not to be asked for again
 
 PAPER_SHAPES = ("clusters", "rank", "max_moved", "min_acceptance")
 """What shapes the blocks of the paper."""
@@ -54,7 +55,8 @@ class Settings:
 
     method: Method = setting(
         "auto",
-        "auto is exact where that is affordable, and samples elsewhere; mcsat is for hard "
+        "auto is exact where that is affordable, and samples elsewhere; counting is exact for "
+        "symmetric Markov logic programs of any size; mcsat is for hard "
         "constraints and large weights; lifted jumps along exact symmetries, lmh along "
         "approximate ones.",
         kernel=True,
@@ -245,6 +247,14 @@ class Settings:
         choices = (self.alpha, self.moves, *(getattr(self, name) for name in SHAPES))
         settled = any(x is not None for x in choices)
         return settled or bool(self.generators) or self.base != "gibbs"
+
+    def changed(self) -> dict[str, Any]:
+        """The settings of a question that are not the usual ones: those to ask it again with."""
+        return {
+            each.name: value
+            for each in fields(self)
+            if each.name not in LOCAL and (value := getattr(self, each.name)) != each.default
+        }
 
     def schedule(self) -> Schedule:
         given = any(getattr(self, end) is not None for end in ENDS)

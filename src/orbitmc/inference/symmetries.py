@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +14,9 @@ from orbitmc._numba.compile_log import (
     working_time,
 )
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._util.arrays import Bytes, Numbers
+from orbitmc._util.arrays import Bytes, Indices, Numbers
 from orbitmc._util.loading import HtmlRepr
+from orbitmc._util.text import digits, format_order
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.hardening import harden
@@ -26,8 +26,6 @@ from orbitmc.groups.cycles import cycle_text, cycle_words
 from orbitmc.groups.decomposition import group_order
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
-    digits,
-    format_order,
     orbits,
     permutation_group,
 )
@@ -231,9 +229,13 @@ class SymmetryOverview(HtmlRepr):
     def __str__(self) -> str:
         return (
             f"SymmetryOverview({format_order(self.order)} symmetries, "
-            f"{len(orbits(self.group))} orbits, "
+            f"{len(self.orbits)} orbits, "
             f"{len(self.approximations)} approximations, {self.how})"
         )
+
+    @property
+    def orbits(self) -> tuple[Indices, ...]:
+        return orbits(self.group)
 
     @property
     def cycle_texts(self) -> list[str]:
@@ -241,13 +243,12 @@ class SymmetryOverview(HtmlRepr):
 
     def some_cycle_texts(self, most: int | None) -> list[str]:
         """The first so many generators as texts; to write all of them may take long."""
-        some = islice(self.group.generators(), most)
-        return [cycle_text(element, self.model.names) for element in some]
+        return [cycle_text(element, self.model.names) for element in self.group.generators(most)]
 
     @property
     def orbit_names(self) -> list[list[str]]:
         names = self.model.names
-        return [[names[point] for point in orbit] for orbit in orbits(self.group)]
+        return [[names[point] for point in orbit] for orbit in self.orbits]
 
     @property
     def order_text(self) -> str | None:

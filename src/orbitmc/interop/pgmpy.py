@@ -11,7 +11,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc._util.loading import extra
 from orbitmc._util.text import format_names
 from orbitmc.errors import InputError
-from orbitmc.formats.assembly import Rows, row_doubts
+from orbitmc.formats.assembly import Rows, normalise_rounded_rows, row_doubts
 from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model, model
 from orbitmc.inference._joint import joint as joint_of
@@ -72,10 +72,11 @@ def label_model(network: Any) -> Labelled:
     names = dict(zip(states, format_names(states), strict=True))
     domains = {names[variable]: format_names(labels) for variable, labels in states.items()}
     tables = [([names[v] for v in entry.variables], _table(entry, states)) for entry in factors]
-    labelled = model(domains, tables)
-    if hasattr(network, "get_cpds"):
-        labelled = replace(labelled, doubts=row_doubts(_rows(*entry, domains) for entry in tables))
-    return Labelled(labelled, names, states)
+    if not hasattr(network, "get_cpds"):
+        return Labelled(model(domains, tables), names, states)
+    tables = [(scope, normalise_rounded_rows(table, axis=0)) for scope, table in tables]
+    doubts = row_doubts(_rows(*entry, domains) for entry in tables)
+    return Labelled(replace(model(domains, tables), doubts=doubts), names, states)
 
 
 def _rows(scope: Sequence[str], table: Floats, domains: Mapping[str, tuple[str, ...]]) -> Rows:

@@ -3,21 +3,25 @@
 Inference with the words of pyAgrum, answered here.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc._util.loading import extra
 from orbitmc.errors import InputError
-from orbitmc.estimate.marginals import Marginals
-from orbitmc.formats.assembly import network_of_rows
+from orbitmc.formats.assembly import network_of_rows, normalise_rounded_rows
 from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model, model
 from orbitmc.inference._joint import joint
 from orbitmc.inference._marginals import marginals
+
+if TYPE_CHECKING:
+    from orbitmc import Marginals
 
 # Bayesian networks and Markov random fields of pyAgrum.
 
@@ -36,8 +40,12 @@ def from_pyagrum(network: Any) -> Model:
     tensors = list(_tensors(network))
     variables = [network.variable(node) for node in network.nodes()]
     domains = {variable.name(): tuple(variable.labels()) for variable in variables}
-    result = model(domains, [(names_in(tensor), table_in(tensor)) for tensor in tensors])
-    return network_of_rows(result) if hasattr(network, "cpt") else result
+    tables = [(names_in(tensor), table_in(tensor)) for tensor in tensors]
+    if not hasattr(network, "cpt"):
+        return model(domains, tables)
+    return network_of_rows(
+        model(domains, [(names, normalise_rounded_rows(table)) for names, table in tables])
+    )
 
 
 def _tensors(network: Any) -> Iterator[Any]:

@@ -3,6 +3,8 @@
 Drawn states as files: CSV for people, arrays for NumPy, netCDF for xarray.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import json
@@ -11,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +23,10 @@ from orbitmc.estimate.answers import Draws
 from orbitmc.estimate.formatting import VARIABLES_AT_A_TIME
 from orbitmc.estimate.marginals import MARGINAL_COLUMNS, About, Columns, Marginals, no_parts
 from orbitmc.estimate.verdicts import CODE, GOOD, VERDICTS
-from orbitmc.graph.model import Model
 from orbitmc.report.sentences import verdict
+
+if TYPE_CHECKING:
+    from orbitmc import Model
 
 # An answer as one JSON object; it has no infinities and no NaN, they become null.
 

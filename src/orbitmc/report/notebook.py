@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.text import format_order
 from orbitmc.estimate.answers import (
     HEADINGS,
     BestStates,
@@ -29,16 +30,13 @@ from orbitmc.estimate.formatting import (
 )
 from orbitmc.estimate.marginals import About, Columns, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, FORCED, OBSERVED, VERDICTS
-from orbitmc.graph.model import Model
-from orbitmc.groups.cycles import cycle_text
-from orbitmc.groups.permutation_groups import format_order, orbits
 from orbitmc.report.html import NOTEBOOK, format_count, paragraph, safe, short, table, tone
 from orbitmc.report.sentences import describe_method, verdict
 from orbitmc.report.svg import MOST_VARIABLES_DRAWN, bar, draw_graph, joint_table
 
 if TYPE_CHECKING:
-    from orbitmc.inference.symmetries import Approximation, SymmetryOverview
-    from orbitmc.symmetry._automorphisms import SymmetryReport
+    import orbitmc as om
+    from orbitmc import Model
 
 
 # Marginals as rows of a table, with bars and whiskers.
@@ -154,7 +152,7 @@ def _model(model: Model) -> str:
 def _marginals(answer: Marginals) -> str:
     rows, left_out = marginal_table(answer, MOST_NOTEBOOK_ROWS)
     more = f"<p>… and {left_out:,} more rows; answer.to_frame() has all</p>" if left_out else ""
-    exact = answer.about.method == "exact"
+    exact = answer.about.is_exact
     word, _, sentence = (
         f"exact: {describe_method(answer)}" if exact else verdict(answer)
     ).partition(": ")
@@ -242,8 +240,13 @@ def _best(answer: BestStates) -> str:
     return paragraph(badge) + table(titles, rows) + more
 
 
-def _symmetries(report: Any) -> str:
-    return symmetries_of_model(report) if hasattr(report, "model") else symmetries_of_graph(report)
+def _symmetries(report: om.symmetry.SymmetryReport) -> str:
+    return show_group(report, report.cycle_texts)
+
+
+def _overview(overview: om.inference.SymmetryOverview) -> str:
+    group = show_group(overview, overview.cycle_texts, overview.model)
+    return group + _approximations(overview.approximations)
 
 
 def _program(program: Any) -> str:
@@ -262,7 +265,7 @@ RENDERERS: Mapping[str, Callable[[Any], str]] = {
     "Sweep": _sweep,
     "BestStates": _best,
     "SymmetryReport": _symmetries,
-    "SymmetryOverview": _symmetries,
+    "SymmetryOverview": _overview,
 }
 """How each kind of value is shown; by name, so that nothing is loaded for the others."""
 
@@ -273,46 +276,18 @@ MOST_CODE_LINES = 12
 MAX_GENERATORS_SHOWN = 240  # letters of a generator or an orbit
 
 
-def symmetries_of_graph(report: SymmetryReport) -> str:
-    """A group whose variables have numbers only."""
-    names = [str(place) for place in range(report.group.degree)]
-    texts = [cycle_text(element, names) for element in report.group.generators()]
-    orbits = [", ".join(names[p] for p in orbit) for orbit in report.orbits]
-    return group_summary(report.order, len(texts), report.complete, report.how) + generator_lists(
-        texts, orbits
-    )
-
-
-def symmetries_of_model(overview: SymmetryOverview) -> str:
-    """A group in the names of the variables, orbits in colours, and approximations."""
-    every = [[int(point) for point in orbit] for orbit in orbits(overview.group)]
-    orbit_texts = [", ".join(overview.model.names[point] for point in orbit) for orbit in every]
-    colour = {p: 1 + place for place, orbit in enumerate(every) for p in orbit}
-    drawing = draw_graph(overview.model, colour)
-    words = group_summary(
-        overview.order, len(overview.cycle_texts), overview.complete, overview.how
-    )
-    return (
-        words
-        + drawing
-        + generator_lists(overview.cycle_texts, orbit_texts)
-        + _approximations(overview.approximations)
-    )
-
-
-def group_summary(order: int | None, generators: int, complete: bool, how: str) -> str:
-    """The size of a group in a sentence."""
-    size = format_order(order)
-    rest = "" if complete else "; there may be more"
-    source = safe(how, MAX_GENERATORS_SHOWN)
-    return paragraph(
-        f"<b>{size} symmetries</b>, {format_count(generators, 'generator')} ({source}{rest})"
-    )
-
-
-def generator_lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
-    """The first generators and orbits."""
-    return _list("generator", generators) + _list("orbit", orbits)
+def show_group(group: Any, generators: Sequence[str], model: Model | None = None) -> str:
+    """The order of a group, its generators and orbits; with a model, in names and in colours."""
+    rest = "" if group.complete else "; there may be more"
+    source = safe(group.how, MAX_GENERATORS_SHOWN)
+    count = format_count(len(generators), "generator")
+    order = f"<b>{format_order(group.order)} symmetries</b>, {count} ({source}{rest})"
+    orbits = [[int(place) for place in orbit] for orbit in group.orbits]
+    colour = {p: 1 + number for number, orbit in enumerate(orbits) for p in orbit}
+    name = str if model is None else model.names.__getitem__
+    texts = [", ".join(map(name, orbit)) for orbit in orbits]
+    drawing = "" if model is None else draw_graph(model, colour)
+    return paragraph(order) + drawing + _list("generator", generators) + _list("orbit", texts)
 
 
 def _list(title: str, lines: Sequence[str]) -> str:
@@ -326,7 +301,7 @@ def _list(title: str, lines: Sequence[str]) -> str:
     return f"<p>{format_count(len(lines), title)}</p><ul>{items}{more}</ul>"
 
 
-def _approximations(approximations: Sequence[Approximation]) -> str:
+def _approximations(approximations: Sequence[om.inference.Approximation]) -> str:
     if not approximations:
         return ""
     rows = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,10 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc._util.files import write_pieces, write_text
 from orbitmc._util.text import format_number
-from orbitmc.errors import InputError, OrbitError
+from orbitmc.errors import InputError
 from orbitmc.estimate.formatting import r_hat_in_words
-from orbitmc.estimate.marginals import About, Columns, Marginals
+from orbitmc.estimate.marginals import About, Checks, Columns, Marginals
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
-from orbitmc.groups.cycles import cycle_text
-from orbitmc.inference._marginals import marginals
-from orbitmc.inference.plan import plan_elimination
-from orbitmc.inference.settings import ENDS, Settings
 from orbitmc.report.html import (
     PAGE,
     SCRIPT,
@@ -35,69 +31,14 @@ from orbitmc.report.html import (
 )
 from orbitmc.report.notebook import (
     by_concern,
-    generator_lists,
-    group_summary,
     marginal_table,
     model_summary,
+    show_group,
 )
 from orbitmc.report.sentences import describe_method, verdict, worst
 from orbitmc.report.svg import Line, draw_graph, histogram, line_chart, scatter
 from orbitmc.report.terminal import csv_pieces
-from orbitmc.symmetry._automorphisms import SymmetryReport, automorphisms
 from orbitmc.version import __version__
-
-# What a page finds out by itself: symmetries, and the exact answer where it is affordable.
-
-CHECK_SECONDS = 5.0  # that an exact answer may take beside a sampled one
-SYMMETRY_SECONDS = 2.0
-MOST_VARIABLES_FOR_SYMMETRIES = 20_000  # in which symmetries are looked for
-
-
-@dataclass(frozen=True)
-class Checks:
-    """Symmetries and exact marginals, or why there are none."""
-
-    symmetries: SymmetryReport | None
-    no_symmetries: str
-    exact: Marginals | None
-    no_exact: str
-
-
-def checks(answer: Marginals) -> Checks:
-    """Look for what a page shows beside an answer."""
-    return Checks(*_symmetries(answer), *_exact(answer))
-
-
-def _symmetries(answer: Marginals) -> tuple[SymmetryReport | None, str]:
-    assert answer.asked is not None
-    graph = answer.asked.conditioned_model.graph
-    if graph.variables > MOST_VARIABLES_FOR_SYMMETRIES:
-        return (
-            None,
-            f"Not looked for: the model has more than {MOST_VARIABLES_FOR_SYMMETRIES:,} variables.",
-        )
-    try:
-        return automorphisms(graph, seconds=SYMMETRY_SECONDS), ""
-    except OrbitError as error:
-        return None, f"Not found: {error}."
-
-
-def _exact(answer: Marginals) -> tuple[Marginals | None, str]:
-    provenance = answer.asked
-    assert provenance is not None
-    if answer.about.method == "exact":
-        return None, "The answer is exact."
-    try:
-        settings = Settings(seconds=CHECK_SECONDS)
-        elimination, reason = plan_elimination(provenance.conditioned_model.graph, settings)
-        if elimination is None:
-            return None, f"There is no exact answer to compare with: {reason}."
-        result = marginals(provenance.conditioned_model, method="exact")
-    except OrbitError as error:
-        return None, f"There is no exact answer to compare with: {error}."
-    in_words = result if provenance.in_atoms is None else provenance.in_atoms(result)
-    return in_words.only(list(answer)), ""
-
 
 # Whether chains have mixed, and how their errors shrank.
 
@@ -134,7 +75,7 @@ def verdict_counts(answer: Marginals) -> str:
 
 def health(answer: Marginals) -> str:
     """R-hat, effective samples, persistence, and the variables that need a look."""
-    if answer.about.method == "exact":
+    if answer.about.is_exact:
         return verdict_counts(answer) + paragraph("An exact answer has no chains.")
     sampled = np.isfinite(answer.columns.ess)
     counts = verdict_counts(answer)
@@ -256,7 +197,7 @@ def method(answer: Marginals) -> str:
 
 def _race(about: About) -> str:
     if not about.race:
-        return paragraph("No jumps were tried.") if about.method != "exact" else ""
+        return paragraph("No jumps were tried.") if not about.is_exact else ""
     rows = [
         [
             safe(trial["family"]),
@@ -298,25 +239,22 @@ def _outcomes(about: About) -> str:
 
 def symmetries(answer: Marginals, checked: Checks) -> str:
     """Order, generators and orbits of the model with its evidence."""
-    report = checked.symmetries
-    if report is None:
+    group = checked.symmetries
+    if group is None:
         return paragraph(safe(checked.no_symmetries, MAX_FAMILIES_SHOWN))
     assert answer.asked is not None
     model = answer.asked.conditioned_model
-    texts = [cycle_text(element, model.names) for element in report.group.generators()]
-    if not texts:
+    if not group.generators:
         return paragraph(
             "No permutation of the variables leaves the model as it is. Approximate symmetries may "
             "still help: <code>orbitmc symmetry</code> lists them."
         )
-    orbit_texts = [", ".join(model.names[p] for p in orbit) for orbit in report.orbits]
-    colour = {int(p): 1 + place for place, orbit in enumerate(report.orbits) for p in orbit}
-    words = group_summary(report.order, len(texts), report.complete, report.how)
-    return words + draw_graph(model, colour) + generator_lists(texts, orbit_texts)
+    return show_group(group, group.generators, model)
 
 
 # How to get an answer again, and a paragraph about it for a paper.
 
+ENDS = ("samples", "seconds", "standard_error")
 LIBRARIES = ("numpy", "scipy", "numba")
 METHOD_NAMES = {
     "gibbs": "Gibbs sampling",
@@ -347,26 +285,15 @@ def reproduce(answer: Marginals) -> str:
 def _python(answer: Marginals) -> str:
     provenance = answer.asked
     assert provenance is not None
-    settings = _changed_settings(provenance.settings)
+    settings = dict(provenance.settings)
     about = answer.about
     if about.moves is not None:
         settings |= {"method": "lmh", "moves": dict(about.moves)}
-    if about.method != "exact" and not any(end in settings for end in ENDS):
+    if not about.is_exact and settings.keys().isdisjoint(ENDS):
         settings["seconds"] = 10.0
     words = "".join(f", {name}={value!r}" for name, value in settings.items())
     evidence = "" if not provenance.evidence else f", evidence={_plain(provenance.evidence)!r}"
     return f"import orbitmc as om\n\nanswer = om.marginals(model{evidence}{words})"
-
-
-def _changed_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are not as they usually are."""
-    usual = {field.name: field.default for field in fields(Settings)}
-    left_out = ("checkpoint", "checkpoint_every", "threads", "moves")
-    return {
-        name: value
-        for name, value in settings.items()
-        if name in usual and value != usual[name] and name not in left_out
-    }
 
 
 def _plain(evidence: Any) -> dict[str, Any]:
@@ -375,7 +302,7 @@ def _plain(evidence: Any) -> dict[str, Any]:
 
 def _reproducibility(answer: Marginals) -> str:
     about = answer.about
-    if about.method == "exact":
+    if about.is_exact:
         return "An exact answer is the same every time."
     settings = answer.asked.settings if answer.asked is not None else {}
     if settings.get("samples") is not None:
@@ -394,9 +321,10 @@ def methods_paragraph(answer: Marginals) -> str:
     """A paragraph that says what was done, with the numbers that readers ask for."""
     about = answer.about
     variables = f"{len(answer):,} variables"
-    if about.method == "exact":
+    if about.is_exact:
+        way = "lifted counting" if about.method == "counting" else "variable elimination"
         return (
-            f"Marginals of {variables} were computed exactly by variable elimination with orbitmc "
+            f"Marginals of {variables} were computed exactly by {way} with orbitmc "
             f"{__version__} ({about.seconds:.2g} s)."
         )
     r_hat, ess = worst(answer)
@@ -493,13 +421,14 @@ def _in_file(rows: str) -> str:
 
 def page(answer: Marginals, rows: str) -> tuple[str, int]:
     """A page as text, and how many rows it leaves to the file that is called `rows`."""
-    checked = checks(answer)
+    assert answer.asked is not None
+    checked = answer.asked.check(answer)
     table, left_out = _marginals(answer, rows)
     sections = {
         "Question": _question(answer),
         "Marginals": table,
         "Health": health(answer),
-        "Error over time": course(answer) if answer.about.method != "exact" else "",
+        "Error over time": course(answer) if not answer.about.is_exact else "",
         "Method": method(answer),
         "Symmetries": symmetries(answer, checked),
         "Exact values": _beside_exact(answer, checked),
@@ -539,7 +468,7 @@ def _anchor(title: str) -> str:
 
 def _verdict(answer: Marginals) -> str:
     """One sentence, and what to do next."""
-    if answer.about.method == "exact":
+    if answer.about.is_exact:
         words, after = "The answer is exact.", describe_method(answer)
     else:
         words, _, after = verdict(answer).partition("; ")
@@ -548,7 +477,7 @@ def _verdict(answer: Marginals) -> str:
     warnings = "".join(
         paragraph(f"Warning: {safe(w, LONGEST_PARAGRAPH)}.") for w in answer.about.warnings
     )
-    next_step = "" if answer.about.method == "exact" else "What next: "
+    next_step = "" if answer.about.is_exact else "What next: "
     following = paragraph(f"{next_step}{safe(after, LONGEST_PARAGRAPH)}.")
     says = paragraph(safe(words, LONGEST_PARAGRAPH), "says")
     return f'<div class="verdict {kind}">{says}{following}{warnings}</div>'

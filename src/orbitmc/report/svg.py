@@ -3,18 +3,23 @@
 A small drawing of which variables share a factor.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc.estimate.answers import Joint
 from orbitmc.estimate.formatting import probability
-from orbitmc.graph.model import Model
 from orbitmc.report.html import safe, table
+
+if TYPE_CHECKING:
+    from orbitmc import Model
 
 # Axes: where a number stands in a picture, and which numbers are written beside it.
 

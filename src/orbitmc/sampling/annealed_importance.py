@@ -24,19 +24,19 @@ from orbitmc._numba.compile_log import require_time, timed, working_time
 from orbitmc._simd.random import Stream, generator
 from orbitmc._util.arrays import Bytes, Floats, readonly
 from orbitmc._util.interrupts import stop_on_ctrl_c, was_interrupted
-from orbitmc.conditionals.prepared import PreparedGraph, prepare, prepare_briefly
+from orbitmc.conditionals.prepared import PreparedGraph, prepare_briefly
 from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import LEVEL
 from orbitmc.estimate.verdicts import FEW, GOOD, MISSED, UNMIXED
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.log_weights import log_weight, partial_log_weight
+from orbitmc.graph.log_weights import partial_log_weight
 from orbitmc.graph.relevance import components
 from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.sampling.executor import Sender, SharedGraph, pack_shared
 from orbitmc.sampling.initialization import anneal_states, heaviest_states
-from orbitmc.sampling.pack import empty_pack, start_pack, walk
-from orbitmc.sampling.schedule import LANES, Schedule
+from orbitmc.sampling.pack import empty_pack, walk
+from orbitmc.sampling.schedule import Schedule
 
 # A graph without zeros that stands in for one with zeros while chains are cooled down.
 
@@ -401,16 +401,3 @@ class _Passes:
             chains=self.done[-1].states.shape[1],
             interrupted=self.interrupted,
         )
-
-
-# A first look at how heavy the states of a model are.
-
-SWEEPS = 20
-
-
-def mean_log_weight(graph: FactorGraph, *, seed: int) -> float:
-    """About the mean log-weight, from a few chains after a few sweeps."""
-    prepared, kernel = prepare(graph), SystematicScan()
-    pack = start_pack(prepared, kernel, seed=seed, number=0, lanes=LANES)
-    walk(prepared, kernel, pack, SWEEPS * graph.variables)
-    return float(np.mean(log_weight(graph, pack.values)))

@@ -1,15 +1,16 @@
-"""The time and the memory of a run: how fast chains advance, and what a run takes at its peak.
+"""The time and the memory of a run: what it may take, and what it takes at its peak.
 
-How much memory a run takes at its peak, known before any of it is taken.
-
-Everything counts: the model, its conditionals, the search for modes, the packs, the statistics and
-the answer. What an interpreter with all its code takes comes on top.
+Both are known before they are taken. Of memory everything counts: the model, its conditionals, the
+search for modes, the packs, the statistics and the answer. What an interpreter with all its code
+takes comes on top.
 """
+
+from __future__ import annotations
 
 import os
 import time
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,10 @@ from orbitmc.conditionals.layout import LONG_CLAUSE
 from orbitmc.estimate.statistics import lanes_to_look_at, row_summaries
 from orbitmc.estimate.tally import PARTS, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.sampling.run import Run
 from orbitmc.sampling.schedule import WARM_UP_SHARE
+
+if TYPE_CHECKING:
+    from orbitmc.sampling.run import Run
 
 # How fast chains advance, and how many of them a timed run can afford.
 
@@ -51,14 +54,50 @@ class Pace:
         return max(1, min(self.units, round(seconds / self.each))) if self.each else self.units
 
 
+LEAST_SHARE = 0.1  # of the time that was asked for belongs to the chains
+
+
+@dataclass
+class Budget:
+    """The seconds of a run: those it may take, if it is timed, those it took, those it must leave.
+
+    `seconds` are spent so far, over all sessions; `preparing` is how much of it went by before the
+    first step. `starting` is what one pack took to start, `answering` what an answer takes for each
+    pack, `after` what is to be done after it.
+    """
+
+    limit: float | None
+    seconds: float = 0.0
+    preparing: float = 0.0
+    starting: float = 0.0
+    answering: float = 0.0
+    after: float = 0.0
+
+    def ends(self, packs: int, waiting: float) -> float | None:
+        """When so many packs record no more; `waiting` seconds are to be spent on notes.
+
+        Chains get a share even if preparing took it all.
+        """
+        if self.limit is None:
+            return None
+        answering = self.after + self.answering * packs
+        answering += waiting
+        left = self.limit - self.preparing - answering
+        return self.preparing + max(left, LEAST_SHARE * self.limit)
+
+    def part_over(self, share: float, ends: float) -> float:
+        """When a share of the time that chains have is over."""
+        return self.preparing + share * (ends - self.preparing)
+
+
 class Clock:
     """Knows the time of a session, and the pace of warming up (in sweeps) and of recording.
 
     `at_once` packs advance at the same time; `round` is how long the last round took.
     """
 
-    def __init__(self, run: Run, at_once: int) -> None:
-        self.begun = time.perf_counter() - run.seconds
+    def __init__(self, spent: float, at_once: int) -> None:
+        self.begun = time.perf_counter() - spent
         self.at_once = at_once
         self.sweeps, self.samples = Pace(), Pace()
         self.round = 0.0
@@ -95,25 +134,27 @@ def costs_of(run: Run, clock: Clock) -> Costs:
     ends = run.ends or 0.0
     steps = clock.sweeps.each / max(run.sweep, 1)
     behind = run.warm_up_steps * steps + run.recorded * clock.samples.each
-    warm = run.preparing + WARM_UP_SHARE * (ends - run.preparing)
+    warm = run.budget.part_over(WARM_UP_SHARE, ends)
     return Costs(
         left=ends - max(clock(), warm),
         sample=clock.samples.each or RECORDING * run.spacing * steps,
-        pack=run.starting + behind,
+        pack=run.budget.starting + behind,
     )
 
 
 def affordable_packs(most: int, at_once: int, started: int, costs: Costs) -> int:
-    """How many packs can each record enough samples; as few as run at once if none can.
+    """How many packs can each record enough samples; if none can, those that run at once.
 
-    More packs take longer to start and take turns.
+    More packs take longer to start and take turns. What there is no time to start is left out.
     """
     for turns in range(-(-most // at_once), 1, -1):
         packs = min(most, turns * at_once)
         left = costs.left - (packs - started) * costs.pack
         if left >= ENOUGH_SAMPLES * turns * costs.sample:
             return packs
-    return max(started, min(most, at_once))
+    at_once = min(most, at_once)
+    starts = costs.left >= (at_once - started) * costs.pack
+    return at_once if starts and at_once > started else started
 
 
 def answering_seconds(run: Run) -> float:
@@ -123,7 +164,7 @@ def answering_seconds(run: Run) -> float:
     row_summaries(tallies, PARTS, run.lanes)
     seconds = (time.perf_counter() - begun) / len(run.packs)
     rows: int = run.packs[0].tally.sums.shape[1]
-    beside = ANSWERING if run.skips_modes else WITH_MODES
+    beside = ANSWERING if run.heaviest is None else WITH_MODES
     return beside * seconds * max(1.0, rows / TRIED_ROWS)
 
 
@@ -142,8 +183,6 @@ FEWEST_LIMITS = 8  # of a variable that has any
 COUNT = 4  # bytes of a long clause in a lane: the kernel and the tally have two each
 OF_VARIABLE = 32  # bytes of what conditionals know of each variable
 STATISTICS, COLUMN = 100, 90  # bytes of a row of statistics and of a value of the answer
-IN_COLUMNS = 6  # arrays of columns at the end: chances, values, what is subtracted, and the like
-WHILE_SECANTS = 2**28  # bytes of log-weights at a time
 OVERHEAD = 2**24  # bytes of small objects, and of what is written at a time
 
 
@@ -167,16 +206,6 @@ def run_bytes(graph: FactorGraph, shape: RunShape) -> int:
     answering = shape.packs * pack_bytes(graph, shape) + answer_bytes(graph, shape)
     standing = model_bytes(graph) + prepared + shape.shared + OVERHEAD
     return standing + max(searching, answering)
-
-
-def control_bytes(graph: FactorGraph, packs: int) -> int:
-    """What control variates take on top: sums of values, secants, and columns at the end."""
-    from orbitmc.estimate.control_variates import sensitivity_bytes
-
-    rows = int(rows_of(graph.cardinality).sum())
-    columns = IN_COLUMNS * 8 * rows * COLUMNS * packs
-    secants = sensitivity_bytes(graph) + WHILE_SECANTS
-    return int(8 * PARTS * rows * COLUMNS * packs + columns + secants)
 
 
 def model_bytes(graph: FactorGraph) -> int:

@@ -48,10 +48,13 @@ from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally, all_sums
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.relevance import components
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.sampling.estimator_trial import LOOKS, EstimatorChoice, with_controls
+from orbitmc.sampling.budget import Budget
+from orbitmc.sampling.estimator_trial import controls_of
+from orbitmc.sampling.executor import digest
+from orbitmc.sampling.initialization import search_modes
 from orbitmc.sampling.observers import Snapshot
-from orbitmc.sampling.pack import Pack, empty_pack
-from orbitmc.sampling.run import Run
+from orbitmc.sampling.pack import Pack, arrays_of, empty_pack
+from orbitmc.sampling.run import LOOKS, EstimatorChoice, Recording, Run, with_controls
 from orbitmc.sampling.schedule import Schedule
 
 # How a kept run estimates: in its header, and beside it the states that secants are made of.
@@ -89,34 +92,6 @@ def choice_from(record: object) -> EstimatorChoice | None:
     return None if record is None else EstimatorChoice(**check_fields(record, CHOICE, "choice"))
 
 
-# What a kept run is made of: all arrays of its packs, and fingerprints of what it belongs to.
-
-
-def digest(holder: Any) -> str:
-    """A fingerprint of a factor graph or a kernel: of all its numbers, in tuples within too."""
-    checksum = hashlib.sha256(type(holder).__name__.encode())
-    for name, value in zip(holder._fields, holder, strict=True):
-        checksum.update(name.encode())
-        if hasattr(value, "_fields"):
-            checksum.update(digest(value).encode())
-        else:
-            checksum.update(np.ascontiguousarray(value).tobytes())
-    return checksum.hexdigest()
-
-
-def arrays_of(holder: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    """All arrays in a pack and in the tuples within it, with their names."""
-    if isinstance(holder, np.ndarray):
-        if holder.flags.writeable:
-            yield name, holder
-    elif isinstance(holder, Pack):
-        for key, value in vars(holder).items():
-            yield from arrays_of(value, f"{name}/{key}")
-    elif hasattr(holder, "_fields"):
-        for key, value in zip(holder._fields, holder, strict=True):
-            yield from arrays_of(value, f"{name}/{key}")
-
-
 def bytes_of(file: BinaryIO, size: int) -> mmap.mmap | bytes:
     """All bytes of a file; those that stay on disk, except on Windows.
 
@@ -150,17 +125,14 @@ COUNTS: Mapping[str, Check] = {
     "recorded": is_count,
     "wanted": or_none(is_count),
     "piloted": is_truth,
-    "seconds": is_number,
-    "preparing": is_number,
-    "starting": is_number,
-    "answering": is_number,
-    "after": is_number,
-    "skips_modes": is_truth,
-    "controlled": is_truth,
-    "room": or_none(is_count),
     "most_packs": is_positive,
 }
 """How far a run has come: fields of `Run`."""
+
+SECONDS: Mapping[str, Check] = dict.fromkeys(
+    ("seconds", "preparing", "starting", "answering", "after"), is_number
+)
+"""Fields of `Budget`."""
 
 FIELDS: Mapping[str, Check] = {
     "question": is_object,
@@ -173,8 +145,12 @@ FIELDS: Mapping[str, Check] = {
     "tally": is_text,
     "choice": or_none(is_object),
     **COUNTS,
+    **SECONDS,
+    "skips_modes": is_truth,
+    "controlled": is_truth,
+    "room": or_none(is_count),
     "snapshots": list_of(_is_snapshot),
-    "arrays": list_of(lambda found: True),
+    "arrays": list_of(lambda entry: True),
 }
 
 SCHEDULE: Mapping[str, Check] = {
@@ -350,23 +326,24 @@ class Checkpoint:
                 "out of time finds others the next time); it cannot go on as it was"
             )
         self._require_memory(graph, memory)
-        part_of, choice = components(graph), self._choice(graph)
+        header, choice = self.header, self._choice(graph)
+        packs = tuple(self._packs(prepared, kernel, components(graph), choice))
+        kind, seconds = KINDS[header["tally"]], {name: header[name] for name in SECONDS}
         run = Run(
             prepared=prepared,
             kernel=kernel,
-            schedule=self.header.schedule,
-            seed=self.header["seed"],
-            lanes=self.header["lanes"],
-            packs=tuple(self._packs(prepared, kernel, part_of, choice)),
-            most_packs=self.header["most_packs"],
-            part_of=part_of,
-            kind=KINDS.get(self.header["tally"], RaoBlackwellTally),
+            schedule=header.schedule,
+            seed=header["seed"],
+            lanes=header["lanes"],
+            budget=Budget(header.schedule.seconds, **seconds),
+            spacing=header.schedule.spacing_for(graph.variables),
+            recording=Recording(kind, None, header["controlled"], header["room"]),
+            packs=packs,
             choice=choice,
+            snapshots=list(self._snapshots(packs[0])),
+            **{name: header[name] for name in COUNTS},
         )
-        for name in COUNTS:
-            setattr(run, name, self.header[name])
-        run.snapshots.extend(self._snapshots(run))
-        return run
+        return run if header["skips_modes"] else replace(run, heaviest=_heaviest(run))
 
     def _choice(self, graph: FactorGraph) -> EstimatorChoice | None:
         """How the run estimates, if it has chosen."""
@@ -379,7 +356,8 @@ class Checkpoint:
             SECANT_STATES, (graph.variables, SENSITIVITY_STATES), np.dtype(np.uint8)
         )
         self._require_values(graph, states)
-        return replace(choice, states=states.copy())
+        choice = replace(choice, states=states.copy())
+        return replace(choice, controls=controls_of(graph, choice))
 
     def _require_memory(self, graph: FactorGraph, memory: int) -> None:
         """Refuse what would not fit: the packs are as large as their arrays in the file."""
@@ -403,7 +381,7 @@ class Checkpoint:
         kind = KINDS[tally]
         for number in range(self.header["packs"]):
             pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, part_of=part_of)
-            pack = pack if choice is None else with_controls(pack, choice)
+            pack = with_controls(pack, choice)
             for name, array in arrays_of(pack, f"pack/{number}"):
                 array[...] = self._array(name, array.shape, array.dtype)
             self._require_values(prepared.graph, pack.values)
@@ -422,8 +400,8 @@ class Checkpoint:
             if not ((total >= -ROUNDING) & (total <= most * (1 + ROUNDING))).all():
                 raise self._error("the sums of this run do not agree with its number of samples")
 
-    def _snapshots(self, run: Run) -> Iterator[Snapshot]:
-        shape = (run.packs[0].tally.sums.shape[1],)
+    def _snapshots(self, pack: Pack) -> Iterator[Snapshot]:
+        shape = (pack.tally.sums.shape[1],)
         for place, (seconds, updates, samples) in enumerate(self.header["snapshots"]):
             probability = self._array(f"snapshot/{place}", shape, np.dtype(np.float64))
             yield Snapshot(seconds, updates, samples, probability.copy())
@@ -436,6 +414,12 @@ class Checkpoint:
 
     def _error(self, message: str) -> InputError:
         return InputError(message, source=str(self.path))
+
+
+def _heaviest(run: Run) -> Bytes:
+    """The state that the search for modes of a run has found, looked for again."""
+    packs = dict.fromkeys(range(len(run.packs)))
+    return search_modes(run.graph, packs, run.lanes, run.part_of, seed=run.seed)
 
 
 def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
@@ -459,13 +443,17 @@ def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
         "question": dict(question),
         "digest": digest(run.graph),
         "kernel": digest(run.kernel),
-        "schedule": asdict(run.schedule),
+        "schedule": asdict(_schedule(run)),
         "seed": run.seed,
         "lanes": run.lanes,
         "packs": len(run.packs),
         "tally": type(run.packs[0].tally).__name__,
         "choice": choice_record(run.choice),
         **{name: getattr(run, name) for name in COUNTS},
+        **{name: getattr(run.budget, name) for name in SECONDS},
+        "skips_modes": run.heaviest is None,
+        "controlled": run.recording.controlled,
+        "room": run.recording.room,
         "snapshots": [(shot.seconds, shot.updates, shot.samples) for shot in run.snapshots],
         "arrays": [(name, array.dtype.str, array.shape) for name, array in named],
     }
@@ -479,6 +467,12 @@ def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
     for piece in pieces:
         checksum.update(piece)
     write_atomically(path, [*pieces, checksum.digest()])
+
+
+def _schedule(run: Run) -> Schedule:
+    """The schedule of a run, with its spacing where that is not the usual one."""
+    usual = run.schedule.spacing_for(run.graph.variables)
+    return run.schedule if run.spacing == usual else replace(run.schedule, spacing=run.spacing)
 
 
 def load(path: Path, *, memory: int = MEMORY) -> Checkpoint:

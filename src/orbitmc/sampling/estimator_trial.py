@@ -9,15 +9,15 @@ variance of each way of estimating, slow changes of the chains included.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import COLUMNS, Stream, generator
-from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.arrays import Floats
 from orbitmc._util.text import format_number
 from orbitmc.estimate.control_variates import (
     MAX_SHARE,
@@ -32,55 +32,13 @@ from orbitmc.estimate.control_variates import (
     sensitivity_sweeps,
     terms_for,
 )
-from orbitmc.estimate.tally import RaoBlackwellTally, tally, with_values
+from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, rows_of, tally, with_values
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.sampling.budget import control_bytes
-from orbitmc.sampling.pack import Pack, copy_pack, recorder
+from orbitmc.sampling.pack import copy_pack, recorder
+from orbitmc.sampling.run import LOOKS, EstimatorChoice, Run, without_controls
+from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
 
-if TYPE_CHECKING:
-    from orbitmc.sampling.run import Run
-
-
-# How a run estimates: chosen once, when its warm-up is over.
-
-LOOKS = (1, 2, 4)  # for a sample of four sweeps
 PLAIN, CONTROLLED = 1.6, 2.2  # what one look costs, in sweeps
-
-
-def _none() -> Bytes:
-    return np.zeros((0, 0), dtype=np.uint8)
-
-
-@dataclass(frozen=True)
-class EstimatorChoice:
-    """So many `looks` are taken for a sample, so many `terms` of the series are added up.
-
-    Without terms there are no control variates. `about` says why, in words. `states` are those
-    of the end of the warm-up that secants are made of, `[variable, lane]`; their matrix is scaled
-    to have `radius` as its largest eigenvalue.
-    """
-
-    looks: int
-    terms: int
-    about: str
-    radius: float = 0.0
-    states: Bytes = field(default_factory=_none)
-
-
-def without_controls(about: str) -> EstimatorChoice:
-    """No control variates, for a reason."""
-    return EstimatorChoice(1, 0, f"no control variates: {about}")
-
-
-def with_controls(pack: Pack, choice: EstimatorChoice) -> Pack:
-    """Let a pack record what an estimate needs."""
-    if not choice.terms:
-        return pack
-    return replace(pack, tally=with_values(pack.tally))
-
-
-# Choose how a run estimates, when its warm-up is over, and let its packs record accordingly.
-
 TRIAL = 0.05  # of the run goes into the trial
 FEWEST, MOST = 8, 1024  # samples of the trial
 SHARE = 0.15  # of the run may go into secants
@@ -88,16 +46,34 @@ CHEAP = 0.02  # of the run: secants that cost no more are tried even where chain
 MOST_BYTES = 2**29  # of secants
 
 
-def choose_estimator(run: Run, sweeps: float) -> None:
-    """Choose how a run estimates that has so many sweeps of one pack ahead of it."""
+def choose_estimator(run: Run, sweeps: float) -> tuple[EstimatorChoice, float]:
+    """Choose how a run estimates that has so many sweeps of one pack ahead of it.
+
+    Gives also the seconds that control variates will take at its end.
+    """
     why_not = _why_not(run, sweeps)
-    run.choice = without_controls(why_not) if why_not else _try_controls(run, sweeps)
-    run.packs = tuple(with_controls(pack, run.choice) for pack in run.packs)
+    if why_not:
+        return without_controls(why_not), 0.0
+    cheap = sensitivity_sweeps(run.graph) <= CHEAP * sweeps
+    return choose_by_trial(run, _trial_samples(run, sweeps), cheap=cheap)
 
 
 def looks_of(run: Run) -> tuple[int, ...]:
-    """How often a sample may look at the chains: once if the run has a spacing of its own."""
-    return LOOKS if run.schedule.spacing is None else LOOKS[:1]
+    """How often a sample may look at the chains: once if its spacing is not the usual one."""
+    usual = SWEEPS_PER_SAMPLE * run.graph.variables
+    return LOOKS if run.schedule.spacing is None and run.spacing == usual else LOOKS[:1]
+
+
+IN_COLUMNS = 6  # arrays of columns at the end: chances, values, what is subtracted, and the like
+WHILE_SECANTS = 2**28  # bytes of log-weights at a time
+
+
+def control_bytes(graph: FactorGraph, packs: int) -> int:
+    """What control variates take on top: sums of values, secants, and columns at the end."""
+    rows = int(rows_of(graph.cardinality).sum())
+    columns = IN_COLUMNS * 8 * rows * COLUMNS * packs
+    secants = sensitivity_bytes(graph) + WHILE_SECANTS
+    return int(8 * PARTS * rows * COLUMNS * packs + columns + secants)
 
 
 def _why_not(run: Run, sweeps: float) -> str:
@@ -106,8 +82,8 @@ def _why_not(run: Run, sweeps: float) -> str:
         return "blocks of variables are drawn and recorded as a whole"
     if not sensitivity_entries(run.graph):
         return "no variable depends on another one"
-    more = control_bytes(run.graph, run.most_packs)
-    if sensitivity_bytes(run.graph) > MOST_BYTES or (run.room is not None and more > run.room):
+    more, room = control_bytes(run.graph, run.most_packs), run.recording.room
+    if sensitivity_bytes(run.graph) > MOST_BYTES or (room is not None and more > room):
         return "they would take too much memory"
     if _trial_samples(run, sweeps) < FEWEST or sensitivity_sweeps(run.graph) > SHARE * sweeps:
         return "the run is too short to find out whether they pay"
@@ -118,11 +94,6 @@ def _trial_samples(run: Run, sweeps: float) -> int:
     """How many samples the trial takes."""
     each = run.spacing / run.graph.variables + CONTROLLED * looks_of(run)[-1]
     return int(min(TRIAL * sweeps / each, MOST))
-
-
-def _try_controls(run: Run, sweeps: float) -> EstimatorChoice:
-    cheap = sensitivity_sweeps(run.graph) <= CHEAP * sweeps
-    return choose_by_trial(run, _trial_samples(run, sweeps), cheap=cheap)
 
 
 LEAST_GAIN = 1.1  # below it, control variates are not worth their while
@@ -228,16 +199,17 @@ def _variance(columns: Floats, weight: Floats) -> float:
 SLOW = "chains remember their states for too long"
 
 
-def choose_by_trial(run: Run, samples: int, *, cheap: bool) -> EstimatorChoice:
+def choose_by_trial(run: Run, samples: int, *, cheap: bool) -> tuple[EstimatorChoice, float]:
     """Choose how a run estimates by a trial of so many samples.
 
     Where chains are slow, a few columns may seem to gain by chance: then control variates are
-    looked at only if they are `cheap`, and used only if they gain clearly.
+    looked at only if they are `cheap`, and used only if they gain clearly. Gives also the seconds
+    that it takes to prepare them: to use them will take as long.
     """
     trial = run_estimator_trial(run, samples)
     slow = is_slow(trial)
     if slow and not cheap:
-        return without_controls(SLOW)
+        return without_controls(SLOW), 0.0
     states = np.ascontiguousarray(run.packs[0].values[:, :SENSITIVITY_STATES])
     with Stopwatch() as watch:
         matrix = sensitivities(run.graph, states)
@@ -247,10 +219,10 @@ def choose_by_trial(run: Run, samples: int, *, cheap: bool) -> EstimatorChoice:
     radius = max(choices, key=lambda candidate: choices[candidate].gain)
     best, controls = choices[radius], ways[radius]
     if best.gain < (GAIN_OF_SLOW if slow else LEAST_GAIN):
-        return without_controls(SLOW if slow else "they would not pay")
-    run.controls = controls
-    run.after += watch.seconds if run.schedule.seconds is not None else 0.0
-    return EstimatorChoice(best.looks, controls.terms, _words(best), radius, states)
+        return without_controls(SLOW if slow else "they would not pay"), 0.0
+    about = _words(best)
+    choice = EstimatorChoice(best.looks, controls.terms, about, radius, states, controls)
+    return choice, watch.seconds
 
 
 def controls_of(graph: FactorGraph, choice: EstimatorChoice) -> Controls:

@@ -254,3 +254,15 @@ def _arrays(holder: Any) -> Iterator[NDArray[Any]]:
     elif isinstance(holder, tuple):
         for part in holder:
             yield from _arrays(part)
+
+
+def digest(holder: Any) -> str:
+    """A fingerprint of a factor graph or a kernel: of all its numbers, in tuples within too."""
+    checksum = hashlib.sha256(type(holder).__name__.encode())
+    for name, value in zip(holder._fields, holder, strict=True):
+        checksum.update(name.encode())
+        if hasattr(value, "_fields"):
+            checksum.update(digest(value).encode())
+        else:
+            checksum.update(np.ascontiguousarray(value).tobytes())
+    return checksum.hexdigest()

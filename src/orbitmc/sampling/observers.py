@@ -14,7 +14,7 @@ import numpy as np
 
 from orbitmc._util.arrays import Bytes, Floats, Numbers
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.estimate.statistics import CoursePoint, Statistics
+from orbitmc.estimate.statistics import CoursePoint
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import Pack, advance
 
@@ -97,8 +97,9 @@ class Snapshot:
     probability: Floats
 
 
-def snapshot(statistics: Statistics, samples: int, run: Run) -> Snapshot:
-    return Snapshot(run.seconds, run.updates, samples, statistics.probability)
+def snapshot(run: Run) -> Snapshot:
+    """What a run believes by now."""
+    return Snapshot(run.seconds, run.updates, run.recorded, run.statistics().probability)
 
 
 def next_snapshot(recorded: int) -> int:
@@ -116,27 +117,26 @@ def next_snapshot(recorded: int) -> int:
     return count
 
 
-class CourseObserver:
-    """A watcher that notes standard errors when samples have grown enough, if that is cheap."""
+class Course:
+    """Notes standard errors when samples have grown enough, if that is cheap."""
 
     def __init__(self) -> None:
         self.due, self.cost, self.spent = FEWEST, 0.0, 0.0
 
-    def __call__(self, run: Run) -> None:
+    def is_due(self, run: Run) -> bool:
+        """Whether it is time for a point, and it would cost a small part of the run."""
         if run.recorded < self.due:
-            return
+            return False
         expected = self.cost or SECONDS_PER_NUMBER * sum(p.tally.sums.size for p in run.packs)
-        if self.spent + expected > COST * run.seconds:
-            return
+        return self.spent + expected <= COST * run.seconds
+
+    def point(self, run: Run) -> CoursePoint:
+        """The standard errors of a run by now."""
         begun = time.perf_counter()
-        run.course.append(point(run))
+        errors = run.statistics().standard_error
+        middle = float(np.median(errors)) if len(errors) else 0.0
+        point = CoursePoint(run.seconds, run.recorded, middle, float(errors.max(initial=0.0)))
         self.due = int(GROWTH * run.recorded) + 1
         self.cost = time.perf_counter() - begun
         self.spent += self.cost
-
-
-def point(run: Run) -> CoursePoint:
-    """The standard errors of a run by now."""
-    errors = run.statistics().standard_error
-    middle = float(np.median(errors)) if len(errors) else 0.0
-    return CoursePoint(run.seconds, run.recorded, middle, float(errors.max(initial=0.0)))
+        return point

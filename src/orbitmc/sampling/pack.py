@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -221,6 +221,19 @@ def copy_pack(pack: Pack) -> Pack:
     """
     arrays = arrays_in((pack.memory, pack.tally, pack.scratch, pack.ends))
     return deepcopy(pack, {id(array): array for array in arrays if not array.flags.writeable})
+
+
+def arrays_of(holder: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    """All arrays in a pack and in the tuples within it, with their names."""
+    if isinstance(holder, np.ndarray):
+        if holder.flags.writeable:
+            yield name, holder
+    elif isinstance(holder, Pack):
+        for key, value in vars(holder).items():
+            yield from arrays_of(value, f"{name}/{key}")
+    elif hasattr(holder, "_fields"):
+        for key, value in zip(holder._fields, holder, strict=True):
+            yield from arrays_of(value, f"{name}/{key}")
 
 
 def advance(

@@ -10,7 +10,7 @@ import time
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,19 @@ from orbitmc.conditionals.prepared import PreparedGraph, is_unrounded, prepare, 
 from orbitmc.errors import OrbitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.sampling.checkpoint import arrays_of, digest
-from orbitmc.sampling.estimator_trial import EstimatorChoice, with_controls, without_controls
-from orbitmc.sampling.executor import Sender, Shared, pack_shared, readonly_flags, restore_readonly
+from orbitmc.sampling.executor import (
+    Sender,
+    Shared,
+    digest,
+    pack_shared,
+    readonly_flags,
+    restore_readonly,
+)
 from orbitmc.sampling.observers import Needed, observed_states
-from orbitmc.sampling.pack import Pack, advance, empty_pack
+from orbitmc.sampling.pack import Pack, advance, arrays_of, empty_pack
+from orbitmc.sampling.run import EstimatorChoice, Run, with_controls, without_controls
 from orbitmc.sampling.warmup import warm_up
 from orbitmc.version import __version__
-
-if TYPE_CHECKING:
-    from orbitmc.sampling.run import Run
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class OpenedRun:
             self.prepared, context.kernel, lanes=context.lanes, kind=context.kind,
             part_of=context.part_of,
         )  # fmt: skip
-        pack = pack if context.choice is None else with_controls(pack, context.choice)
+        pack = with_controls(pack, context.choice)
         restore_arrays(pack, arrays)
         return pack
 
@@ -112,17 +115,17 @@ class PackDone(NamedTuple):
 
 def context_of(run: Run) -> RunContext:
     """What the packs of a run need, as far as the run has got."""
-    choice = run.choice and replace(run.choice, states=without_controls("").states)
+    choice = run.choice and replace(run.choice, states=without_controls("").states, controls=None)
     return RunContext(
         graph=run.graph,
         kernel=run.kernel,
         seals=readonly_flags((run.graph, run.kernel)),
         unrounded=is_unrounded(run.prepared),
         lanes=run.lanes,
-        kind=run.kind,
+        kind=run.recording.kind,
         part_of=run.part_of,
         choice=choice,
-        needed=None if run.notes is None else run.notes.needed,
+        needed=None if run.recording.notes is None else run.recording.notes.needed,
         digests=(digest(run.graph), digest(run.kernel)),
         version=__version__,
         sources=sources_of(run.kernel),
@@ -207,9 +210,9 @@ class Remote:
 
     def most_samples(self, run: Run) -> int:
         """How many samples a round may have: what notes need of them is sent back."""
-        if run.notes is None:
+        if run.recording.notes is None:
             return 2**62
-        rows = len(run.packs[0].values[run.notes.needed])
+        rows = len(run.packs[0].values[run.recording.notes.needed])
         return max(1, NOTED // max(1, rows * run.lanes))
 
     def advance(self, run: Run, steps: int, samples: int) -> bool:
@@ -229,7 +232,7 @@ class Remote:
         ]
         advanced = self.sender.all(advance_pack, self._needed(run), work, lambda: run.interrupted)
         if advanced is None:
-            run.interrupted = True
+            run.stop()
             return False
         for number, done in enumerate(advanced):
             self._take(run, number, done)
@@ -246,6 +249,7 @@ class Remote:
 
     def _take(self, run: Run, number: int, done: PackDone) -> None:
         restore_arrays(run.packs[number], done.arrays)
-        if run.notes is not None and done.states is not None:
+        notes = run.recording.notes
+        if notes is not None and done.states is not None:
             for place, states in enumerate(done.states, run.recorded):
-                run.notes.note(number, states, place)
+                notes.note(number, states, place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.estimate.control_variates import Controls, apply_controls
 from orbitmc.estimate.statistics import (
     SAMPLES_APART,
     CoursePoint,
@@ -21,42 +22,83 @@ from orbitmc.estimate.statistics import (
     missed_modes,
     statistics,
 )
-from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, all_sums, rows_of
+from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, rows_of, with_values
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.relevance import components
 from orbitmc.kernels.protocol import Kernel, draws_anew, independent_after
+from orbitmc.sampling.budget import Budget
 from orbitmc.sampling.observers import Snapshot, advance_observed
 from orbitmc.sampling.pack import Pack, advance, copy_pack, unmixed_variables
 from orbitmc.sampling.schedule import SAFETY, Schedule
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.control_variates import Controls
-    from orbitmc.sampling.estimator_trial import EstimatorChoice
     from orbitmc.sampling.observers import Observer
 
 
+LOOKS = (1, 2, 4)  # for a sample of four sweeps
 LEAST_DRAWS = 8  # of all variables in each chain, on average
-LEAST_SHARE = 0.1  # of the time that was asked for belongs to the chains
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is recorded of samples: a tally of some `kind`, and `notes`, if any.
+
+    A run that is `controlled` uses control variates where they pay; they may take `room` bytes,
+    unless that is None.
+    """
+
+    kind: type = RaoBlackwellTally
+    notes: Observer | None = None
+    controlled: bool = False
+    room: int | None = None
+
+
+def _no_states() -> Bytes:
+    return np.zeros((0, 0), dtype=np.uint8)
+
+
+@dataclass(frozen=True)
+class EstimatorChoice:
+    """So many `looks` are taken for a sample, so many `terms` of the series are added up.
+
+    Without terms there are no control variates. `about` says why, in words. `states` are those
+    of the end of the warm-up that secants are made of, `[variable, lane]`; their matrix is scaled
+    to have `radius` as its largest eigenvalue: these are the `controls`.
+    """
+
+    looks: int
+    terms: int
+    about: str
+    radius: float = 0.0
+    states: Bytes = field(default_factory=_no_states)
+    controls: Controls | None = None
+
+
+def without_controls(about: str) -> EstimatorChoice:
+    """No control variates, for a reason."""
+    return EstimatorChoice(1, 0, f"no control variates: {about}")
+
+
+def with_controls(pack: Pack, choice: EstimatorChoice | None) -> Pack:
+    """Let a pack record what an estimate needs."""
+    if choice is None or not choice.terms:
+        return pack
+    return replace(pack, tally=with_values(pack.tally))
 
 
 @dataclass
 class Run:
-    """Packs of one kernel on one graph, and how far they have come.
+    """Packs of one kernel on one graph, and how far they have come. Only the sampler writes it.
 
-    `annealing` is how many of the first steps of warm-up go from hot to cold.
-    `warm_up_steps` counts steps per lane, `recorded` samples; `wanted` is how many are to be
-    recorded, once that is known. `most_packs` is how many packs there will be: more than there are
-    until it is known how many a timed run can afford. `seconds` is the time spent so far, over all
-    sessions; `preparing` is how much of it went by before the first step. `starting` is what one
-    pack took to start, `answering` what an answer takes for each pack, `after` what is to be done
-    after it: a timed run keeps time for them.
+    Samples are `spacing` steps apart, as the schedule says unless there is no time. `most_packs`
+    is how many packs there will be: more than there are until it is known how many a timed run can
+    afford.
+    `annealing` is how many of the first steps of warm-up go from hot to cold. `warm_up_steps`
+    counts steps per lane, `recorded` samples; `wanted` is how many are to be recorded, once that is
+    known; the pilot of a run that is to reach an error is over when it is `piloted`.
 
-    A run that `may_thin` was not told how far apart its samples are.
-
-    `heaviest` is the heaviest state that a search for modes has found; a run that comes from a
-    file searches again, unless it `skips_modes`. `part_of` has the connected component of each
-    variable; `kind` says what is tallied. `notes` are taken of every sample, if any.
-    A run that is `controlled` uses control variates where they pay; what it has found of that is
-    its `choice`; they may take `room` bytes, unless that is None.
+    `heaviest` is the heaviest state that a search for modes has found, None if there was no time
+    for a search. `choice` says how the run estimates, once that is known.
     """
 
     prepared: PreparedGraph
@@ -64,42 +106,46 @@ class Run:
     schedule: Schedule
     seed: int
     lanes: int
-    packs: tuple[Pack, ...]
+    budget: Budget
+    spacing: int
     most_packs: int
-    part_of: NDArray[np.int64]
-    kind: type = RaoBlackwellTally
-    controlled: bool = False
-    room: int | None = None
-    choice: EstimatorChoice | None = None
+    recording: Recording = Recording()
+    packs: tuple[Pack, ...] = ()
     annealing: int = 0
     warm_up_steps: int = 0
     recorded: int = 0
     wanted: int | None = None
     piloted: bool = False
-    seconds: float = 0.0
-    preparing: float = 0.0
-    starting: float = 0.0
-    answering: float = 0.0
-    after: float = 0.0
-    skips_modes: bool = False
-    may_thin: bool = False
-    interrupted: bool = False
+    choice: EstimatorChoice | None = None
     heaviest: Bytes | None = None
-    notes: Observer | None = None
+    interrupted: bool = False
     snapshots: list[Snapshot] = field(default_factory=list)
     course: list[CoursePoint] = field(default_factory=list)
-    controls: Controls | None = None
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    def stop(self) -> None:
+        """Ask the run to end after this round: for observers."""
+        self.interrupted = True
+
+    def end(self) -> None:
+        """Say that enough is recorded: for observers that know what a question needs."""
+        self.wanted = self.recorded
 
     @property
     def graph(self) -> FactorGraph:
         return self.prepared.graph
 
+    @cached_property
+    def part_of(self) -> NDArray[np.int64]:
+        """The connected component of each variable."""
+        return components(self.graph)
+
     @property
-    def spacing(self) -> int:
-        return self.schedule.spacing_for(self.graph.variables)
+    def seconds(self) -> float:
+        """The time spent so far, over all sessions."""
+        return self.budget.seconds
 
     @property
     def looks(self) -> int:
@@ -118,13 +164,9 @@ class Run:
 
     @property
     def ends(self) -> float | None:
-        """When a timed run records no more; chains get a share even if preparing took it all."""
-        if self.schedule.seconds is None:
-            return None
-        answering = self.after + self.answering * len(self.packs)
-        answering += 0.0 if self.notes is None else self.notes.waiting
-        left = self.schedule.seconds - self.preparing - answering
-        return self.preparing + max(left, LEAST_SHARE * self.schedule.seconds)
+        """When a timed run records no more."""
+        notes = self.recording.notes
+        return self.budget.ends(len(self.packs), 0.0 if notes is None else notes.waiting)
 
     @property
     def chains(self) -> int:
@@ -158,12 +200,12 @@ class Run:
         """Single variables drawn anew by all chains, warm-up included."""
         return self.outcomes.get("updates", 0) * self.lanes
 
-    def recording(self, number: int, plain: Callable[..., None]) -> Callable[..., None]:
-        """How a pack records samples: the `plain` way, or with notes if there are any."""
-        if self.notes is None:
-            return partial(plain, looks=self.looks)
-
-        return partial(advance_observed, notes=self.notes, number=number)
+    def advancer(self, number: int) -> Callable[..., None]:
+        """What lets a pack record samples, and takes notes if there are any."""
+        notes = self.recording.notes
+        if notes is None:
+            return partial(advance, looks=self.looks)
+        return partial(advance_observed, notes=notes, number=number)
 
     def statistics(self, pools: NDArray[np.int64] | None = None) -> Statistics:
         """Estimates and errors so far; rows in one pool are known to be equal."""
@@ -180,31 +222,19 @@ class Run:
 
     def _sharper(self) -> Floats | None:
         """Estimates of columns with control variates, if the run uses them."""
-        if self.choice is None or not self.choice.terms or not self.recorded:
+        if self.choice is None or self.choice.controls is None or not self.recorded:
             return None
-        from orbitmc.estimate.control_variates import apply_controls
-
-        if self.controls is None:
-            from orbitmc.sampling.estimator_trial import controls_of
-
-            self.controls = controls_of(self.graph, self.choice)
         records = self.recorded * self.looks * self.lanes // COLUMNS
-        return apply_controls([pack.tally for pack in self.packs], records, self.controls)
+        tallies = [pack.tally for pack in self.packs]
+        return apply_controls(tallies, records, self.choice.controls)
 
     def missed(self, statistics: Statistics) -> NDArray[np.bool_] | None:
         """Say of each variable whether a mode was provably missed; None if nobody looked.
 
         Independent draws miss none.
         """
-        if self.skips_modes or self.independent or not self.graph.variables:
+        if self.heaviest is None or self.independent or not self.graph.variables:
             return None
-        from orbitmc.sampling.initialization import search_modes
-
-        if self.heaviest is None:
-            packs = dict.fromkeys(range(len(self.packs)))
-            self.heaviest = search_modes(
-                self.graph, packs, self.lanes, self.part_of, seed=self.seed
-            )
         each = -(-lanes_to_look_at(self.graph, self.chains) // len(self.packs))
         values = np.concatenate([pack.values[:, :each] for pack in self.packs], axis=1)
         return missed_modes(self.graph, self.heaviest, values, statistics, self.part_of)
@@ -221,41 +251,30 @@ RunObserver = Callable[[Run], None]
 """Called after every round: progress, checkpoints."""
 
 
-# The pilot of a run that is to reach an error, and a glimpse at one that ends too early.
-
-
 def partial_answer(run: Run, *, samples: int = 4) -> Run:
     """Let copies of the chains record a few samples; the run itself stays as it is.
 
     For runs that were interrupted in their warm-up: a rough answer instead of none.
     """
-    seen = replace(run, packs=tuple(copy_pack(pack) for pack in run.packs))
-    for number, pack in enumerate(seen.packs):
-        more = partial(run.recording(number, advance), run.prepared, run.kernel, pack)
+    packs = tuple(copy_pack(pack) for pack in run.packs)
+    for number, pack in enumerate(packs):
+        more = partial(run.advancer(number), run.prepared, run.kernel, pack)
         more(recorded=run.recorded, samples=samples, spacing=run.spacing)
-    seen.recorded += samples
-    return seen
+    return replace(run, packs=packs, recorded=run.recorded + samples)
 
 
-def end_pilot(run: Run) -> None:
-    """After the pilot, plan the second stage and forget the pilot's samples."""
-    target = run.schedule.standard_error
-    if target is None or run.piloted or run.recorded < (run.wanted or 0):
-        return
+def samples_after_pilot(run: Run, standard_error: float) -> int:
+    """How many samples a run needs to reach an error, by what its pilot shows."""
     spread, error = _errors(run)
-    longer = max(float((spread / target).max(initial=0.0)) ** 2, error / target)
-    run.wanted = max(8, int(run.recorded * SAFETY * longer) + 1)
-    run.piloted, run.recorded = True, 0
-    for pack in run.packs:
-        for sums in all_sums(pack.tally):
-            sums[:] = 0.0
+    longer = max(float((spread / standard_error).max(initial=0.0)) ** 2, error / standard_error)
+    return max(8, int(run.recorded * SAFETY * longer) + 1)
 
 
 def _errors(run: Run) -> tuple[Floats, float]:
     """The errors that columns show in what was asked, and the largest of what is not seen."""
-    if run.notes is not None:
-        return run.notes.spread(run.recorded, run.lanes), SAMPLES_APART / (
-            run.chains * run.recorded
-        )
+    notes = run.recording.notes
+    if notes is not None:
+        spread = notes.spread(run.recorded, run.lanes)
+        return spread, SAMPLES_APART / (run.chains * run.recorded)
     statistics = run.statistics()
     return statistics.spread, float(statistics.standard_error.max(initial=0.0))

@@ -19,40 +19,41 @@ from orbitmc._util.interrupts import (
 from orbitmc._util.text import MOST_COUNT
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, OutOfRangeError
-from orbitmc.estimate.tally import RaoBlackwellTally
-from orbitmc.graph.relevance import components
+from orbitmc.estimate.tally import RaoBlackwellTally, all_sums
 from orbitmc.kernels.protocol import Kernel, kernel_name
 from orbitmc.sampling.budget import (
     MEASURED_SECONDS,
     ROUND_SECONDS,
+    Budget,
     Clock,
     affordable_packs,
     answering_seconds,
     available_cores,
     costs_of,
 )
+from orbitmc.sampling.estimator_trial import choose_estimator
 from orbitmc.sampling.executor import workers_of
 from orbitmc.sampling.initialization import search_seconds
-from orbitmc.sampling.observers import next_snapshot, snapshot
-from orbitmc.sampling.pack import advance
-from orbitmc.sampling.run import Run, RunObserver, end_pilot
+from orbitmc.sampling.observers import Course, next_snapshot, snapshot
+from orbitmc.sampling.remote_packs import Remote
+from orbitmc.sampling.run import Recording, Run, RunObserver, samples_after_pilot, with_controls
 from orbitmc.sampling.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.sampling.warmup import (
-    add_packs,
+    affordable_annealing,
+    affordable_spacing,
     annealing_steps,
-    shorten_annealing,
-    shorten_spacing,
-    thin_for_blocks,
+    start_packs,
+    usual_spacing,
     warm_up,
 )
 
 if TYPE_CHECKING:
     from orbitmc.sampling.observers import Observer
-    from orbitmc.sampling.remote_packs import Remote
 
 
 FEWEST_SWEEPS = 1000  # of a run that finds out whether control variates pay
 FIRST_ROUND = 16  # as many of which are a sweep: it shows what a sweep takes
+STARTING_SHARE = 0.6  # of a timed run: when it is spent, no further packs are started
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 
@@ -93,33 +94,45 @@ def sample(
     """
     if packs < 1:
         raise InputError(f"a run has at least one pack, not {packs}")
-    graph, seconds = prepared.graph, schedule.seconds
     with Stopwatch() as preparing:
         run = Run(
             prepared=prepared,
             kernel=kernel,
-            schedule=thin_for_blocks(schedule, kernel, graph.variables),
+            schedule=schedule,
             seed=seed,
             lanes=lanes,
-            packs=(),
+            budget=Budget(schedule.seconds),
+            spacing=usual_spacing(schedule, kernel, prepared.graph.variables),
             most_packs=packs,
-            part_of=components(graph),
-            kind=kind,
-            notes=notes,
-            controlled=controlled and notes is None and kind is RaoBlackwellTally,
-            room=room,
-            may_thin=schedule.spacing is None,
-            skips_modes=seconds is not None
-            and search_seconds(graph, lanes) > SEARCH_SHARE * seconds,
+            recording=Recording(
+                kind, notes, controlled and notes is None and kind is RaoBlackwellTally, room
+            ),
         )
-        at_once = _at_once(run, threads, executor)
-        run.annealing = annealing_steps(run, at_once)
-        add_packs(run, packs if seconds is None else at_once)
-        warm_up(prepared, kernel, run.packs[0], steps=0)  # compiles
-        if seconds is not None:
-            run.answering, run.after = answering_seconds(run), after
-    run.preparing = run.seconds = spent + preparing.seconds
+        _start_run(run, _at_once(run, threads, executor), spent, after)
+    run.budget.preparing = run.budget.seconds = spent + preparing.seconds
     return continue_sampling(run, threads=threads, executor=executor, watchers=watchers)
+
+
+def _start_run(run: Run, at_once: int, spent: float, after: float) -> None:
+    """Start the packs of a run; if it is timed, those that run at once and can start soon."""
+    run.annealing = annealing_steps(run, at_once)
+    seconds = run.schedule.seconds
+    if seconds is None:
+        _add_packs(run, run.most_packs, search=True)
+    else:
+        hasty = search_seconds(run.graph, run.lanes) > SEARCH_SHARE * seconds
+        _add_packs(run, 1, search=not hasty)
+        if spent + run.budget.starting <= STARTING_SHARE * seconds:
+            _add_packs(run, at_once, search=not hasty)
+    warm_up(run.prepared, run.kernel, run.packs[0], steps=0)  # compiles
+    if seconds is not None:
+        run.budget.answering, run.budget.after = answering_seconds(run), after
+
+
+def _add_packs(run: Run, count: int, *, search: bool) -> None:
+    if count > len(run.packs):
+        packs, run.heaviest, run.budget.starting = start_packs(run, count, search=search)
+        run.packs += packs
 
 
 def continue_sampling(
@@ -131,19 +144,20 @@ def continue_sampling(
 ) -> Run:
     """Go on with a run until its schedule is fulfilled or Ctrl-C is pressed."""
     at_once = _at_once(run, threads, executor)
-    stop = partial(setattr, run, "interrupted", True)
-    with stop_on_ctrl_c(stop), _workers(executor, at_once) as workers:
+    course = Course()
+    with stop_on_ctrl_c(run.stop), _workers(executor, at_once) as workers:
         workers.begin(run)
-        clock = Clock(run, at_once)
+        clock = Clock(run.seconds, at_once)
         _plan(run)
         while not run.interrupted and not _is_finished(run, clock):
             _round(run, workers, clock)
             _choose_pack_count(run, clock)
-            run.seconds = clock()
-            if run.schedule.standard_error is not None:
-                end_pilot(run)
+            run.budget.seconds = clock()
+            _end_pilot(run)
             if run.recorded and run.recorded == clock.snapshot_due:
-                run.snapshots.append(snapshot(run.statistics(), run.recorded, run))
+                run.snapshots.append(snapshot(run))
+            if course.is_due(run):
+                run.course.append(course.point(run))
             for watcher in watchers:
                 watcher(run)
     require_values(run)
@@ -182,7 +196,7 @@ def _round(run: Run, workers: Threads | Remote, clock: Clock) -> None:
     if not steps:
         if not run.recorded:
             require_values(run)
-            shorten_spacing(run, clock)
+            run.spacing = affordable_spacing(run, clock)
         _choose_estimator_when_warm(run, clock)
         clock.begun += workers.begin(run)
     samples = 0 if steps else min(_samples_now(run, clock), workers.most_samples(run))
@@ -192,14 +206,24 @@ def _round(run: Run, workers: Threads | Remote, clock: Clock) -> None:
         run.warm_up_steps += steps
         run.recorded += samples
     if steps:
-        shorten_annealing(run, clock)
+        run.annealing = affordable_annealing(run, clock)
+
+
+def _end_pilot(run: Run) -> None:
+    """After the pilot, plan the second stage and forget the pilot's samples."""
+    target = run.schedule.standard_error
+    if target is None or run.piloted or run.recorded < (run.wanted or 0):
+        return
+    run.wanted = samples_after_pilot(run, target)
+    run.piloted, run.recorded = True, 0
+    for pack in run.packs:
+        for sums in all_sums(pack.tally):
+            sums[:] = 0.0
 
 
 def _workers(executor: Executor | None, at_once: int) -> Threads | Remote:
     if executor is None:
         return Threads(at_once)
-    from orbitmc.sampling.remote_packs import Remote
-
     return Remote(executor, at_once)
 
 
@@ -223,7 +247,7 @@ class Threads(ThreadPoolExecutor):
             work = {"recorded": run.recorded, "samples": samples, "spacing": run.spacing}
         fixed = (run.prepared, run.kernel)
         todo = (
-            partial(warm_up if steps else run.recording(number, advance), *fixed, pack)
+            partial(warm_up if steps else run.advancer(number), *fixed, pack)
             for number, pack in enumerate(run.packs)
         )
         _wait(run, [_submit(self, partial(task, **work)) for task in todo])
@@ -247,7 +271,7 @@ def _wait(run: Run, futures: list[Future[None]]) -> None:
             wait(futures)
         except KeyboardInterrupt as stop:
             forward_interrupt(stop)
-            run.interrupted = True
+            run.stop()
         else:
             break
     run.interrupted |= was_interrupted()
@@ -263,7 +287,7 @@ def _warm_up_steps(run: Run, clock: Clock) -> int:
         left = run.schedule.warm_up_for(run.wanted or 0) * run.spacing - run.warm_up_steps
         return max(0, min(left, clock.sweeps.units * run.sweep))
     turns = clock.turns(run)
-    seconds = run.preparing + WARM_UP_SHARE * (run.ends - run.preparing) - clock()
+    seconds = run.budget.part_over(WARM_UP_SHARE, run.ends) - clock()
     if run.warm_up_steps and seconds <= 0.5 * turns * clock.sweeps.each:
         return max(0, min(run.annealing - run.warm_up_steps, clock.sweeps.units * run.sweep))
     if not run.warm_up_steps:  # nothing is known yet of what a sweep takes
@@ -274,14 +298,14 @@ def _warm_up_steps(run: Run, clock: Clock) -> int:
 def _choose_estimator_when_warm(run: Run, clock: Clock) -> None:
     """Let a run that wants control variates find out whether they pay, as its warm-up is over."""
     settled = run.choice is not None or run.recorded or run.piloted
-    if settled or not run.controlled or not run.graph.variables:
+    if settled or not run.recording.controlled or not run.graph.variables:
         return
     sweeps = _sweeps_ahead(run, clock)
     if sweeps < FEWEST_SWEEPS:
         return
-    from orbitmc.sampling.estimator_trial import choose_estimator
-
-    choose_estimator(run, sweeps)
+    run.choice, seconds = choose_estimator(run, sweeps)
+    run.packs = tuple(with_controls(pack, run.choice) for pack in run.packs)
+    run.budget.after += seconds if run.ends is not None else 0.0
 
 
 def _sweeps_ahead(run: Run, clock: Clock) -> float:
@@ -312,7 +336,7 @@ def _choose_pack_count(run: Run, clock: Clock) -> None:
         return
     costs = costs_of(run, clock)
     run.most_packs = affordable_packs(run.most_packs, clock.at_once, len(run.packs), costs)
-    add_packs(run, run.most_packs)
+    _add_packs(run, run.most_packs, search=run.heaviest is not None)
 
 
 def require_values(run: Run) -> None:

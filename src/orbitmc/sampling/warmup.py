@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Bytes
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.kernels._gibbs import GibbsMemory, SystematicScan
 from orbitmc.kernels.protocol import (
@@ -18,14 +18,11 @@ from orbitmc.kernels.protocol import (
     picks_at_random,
     record_every,
 )
+from orbitmc.sampling.budget import Clock
 from orbitmc.sampling.initialization import heaviest_states, search_modes
-from orbitmc.sampling.pack import Pack, advance, compile_recording, start_pack, stepper
-from orbitmc.sampling.run import Run
+from orbitmc.sampling.pack import Pack, compile_recording, start_pack, stepper
+from orbitmc.sampling.run import Run, with_controls
 from orbitmc.sampling.schedule import PILOT_SAMPLES, WARM_UP_SHARE, Schedule
-
-if TYPE_CHECKING:
-    from orbitmc.sampling.budget import Clock
-
 
 STAGES = 32  # of annealing, each a little colder
 ANNEALED = 0.75  # of the warm-up
@@ -78,15 +75,13 @@ def warm_up(
     pack.outcomes[kernel.outcomes.index("updates")] += scanning.outcomes[0]
 
 
-def thin_for_blocks(schedule: Schedule, kernel: Kernel, variables: int) -> Schedule:
-    """Let every block be drawn between two samples, unless the spacing was asked for.
+def usual_spacing(schedule: Schedule, kernel: Kernel, variables: int) -> int:
+    """Steps between two samples: those asked for, or enough that every block is drawn.
 
     To record a sample costs about as much: blocks are eliminated once more for what it tells.
     """
-    if schedule.spacing is not None or not record_every(kernel):
-        return schedule
-    spacing = max(schedule.spacing_for(variables), record_every(kernel))
-    return replace(schedule, spacing=spacing or None)
+    spacing = schedule.spacing_for(variables)
+    return spacing if schedule.spacing is not None else max(spacing, record_every(kernel))
 
 
 def annealing_steps(run: Run, at_once: int) -> int:
@@ -107,29 +102,28 @@ def annealing_steps(run: Run, at_once: int) -> int:
     return int(seconds / (NANOSECONDS * 1e-9 * run.lanes * entries))
 
 
-def shorten_annealing(run: Run, clock: Clock) -> None:
-    """End the annealing of a timed run in time, now that it is known what a sweep takes."""
+def affordable_annealing(run: Run, clock: Clock) -> int:
+    """How many steps of a timed run may go from hot to cold, now that a sweep has been timed."""
     if run.ends is None or run.schedule.warm_up is not None or not clock.sweeps.each:
-        return
-    ends = run.preparing + ANNEALED * WARM_UP_SHARE * (run.ends - run.preparing)
+        return run.annealing
+    ends = run.budget.part_over(ANNEALED * WARM_UP_SHARE, run.ends)
     sweeps = (ends - clock()) / (clock.turns(run) * clock.sweeps.each)
     affordable = run.warm_up_steps + max(0, int(sweeps * run.sweep))
-    run.annealing = min(run.annealing, affordable)
+    return min(run.annealing, affordable)
 
 
-def shorten_spacing(run: Run, clock: Clock) -> None:
-    """Let a timed run that has time for no whole sample take fewer steps between samples.
+def affordable_spacing(run: Run, clock: Clock) -> int:
+    """Steps between samples: fewer in a timed run that has time for no whole sample.
 
     A spacing that was asked for stays, and so does one that makes draws independent.
     """
-    if run.ends is None or run.recorded or not run.may_thin or run.independent:
-        return
-    if not clock.sweeps.each:
-        return
+    asked = run.schedule.spacing is not None
+    if run.ends is None or run.recorded or asked or run.independent or not clock.sweeps.each:
+        return run.spacing
     sweeps = (run.ends - clock()) / (clock.turns(run) * clock.sweeps.each) - RECORDED
-    if sweeps < run.spacing / max(run.sweep, 1):
-        steps = max(LEAST_SPACING * run.sweep, sweeps * run.sweep)
-        run.schedule = replace(run.schedule, spacing=max(1, int(steps)))
+    if sweeps >= run.spacing / max(run.sweep, 1):
+        return run.spacing
+    return max(1, int(max(LEAST_SPACING * run.sweep, sweeps * run.sweep)))
 
 
 def _anneal(
@@ -160,49 +154,48 @@ def _scan_pack(pack: Pack) -> Pack:
 # Start packs, now or later: a late one catches up with those that are there.
 
 
-def add_packs(run: Run, count: int) -> None:
-    """Let a run have so many packs, all equally far; a pack depends on its number only."""
-    numbers = range(len(run.packs), count)
-    if not numbers:
-        return
+class StartedPacks(NamedTuple):
+    """Packs that were started, the heaviest state known now, and seconds that a start took."""
+
+    packs: tuple[Pack, ...]
+    heaviest: Bytes | None
+    seconds: float
+
+
+def start_packs(run: Run, count: int, *, search: bool) -> StartedPacks:
+    """Start packs of a run until there are so many, all equally far.
+
+    A pack depends on its number only. With `search`, some of its lanes start in modes.
+    """
+    heaviest = run.heaviest
     with Stopwatch() as watch:
-        started = {number: _start_packs(run, number) for number in numbers}
-        _occupy_modes(run, started)
-    run.starting = watch.seconds / len(numbers)
+        started = {number: _start(run, number) for number in range(len(run.packs), count)}
+        if search:
+            heaviest = search_modes(run.graph, started, run.lanes, run.part_of, seed=run.seed)
+            if run.heaviest is not None:
+                both = np.stack([run.heaviest, heaviest], axis=1)
+                heaviest = heaviest_states(run.graph, both, run.part_of)
     for number, pack in started.items():
         _catch_up(run, number, pack)
-    run.packs += tuple(started.values())
+    return StartedPacks(tuple(started.values()), heaviest, watch.seconds / len(started))
 
 
-def _start_packs(run: Run, number: int) -> Pack:
+def _start(run: Run, number: int) -> Pack:
     pack = start_pack(
         run.prepared,
         run.kernel,
         seed=run.seed,
         number=number,
         lanes=run.lanes,
-        kind=run.kind,
+        kind=run.recording.kind,
         part_of=run.part_of,
     )
-    if run.choice is None:
-        return pack
-    from orbitmc.sampling.estimator_trial import with_controls
-
     return with_controls(pack, run.choice)
-
-
-def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
-    if run.skips_modes:
-        return
-    modes = search_modes(run.graph, started, run.lanes, run.part_of, seed=run.seed)
-    if run.heaviest is not None:
-        modes = heaviest_states(run.graph, np.stack([run.heaviest, modes], axis=1), run.part_of)
-    run.heaviest = modes
 
 
 def _catch_up(run: Run, number: int, pack: Pack) -> None:
     todo = (run.prepared, run.kernel, pack)
     if run.warm_up_steps:
         warm_up(*todo, steps=run.warm_up_steps, annealing=run.annealing)
-    go_on = run.recording(number, advance)
+    go_on = run.advancer(number)
     go_on(*todo, recorded=0, samples=run.recorded, spacing=run.spacing)

@@ -24,13 +24,14 @@ from orbitmc._util.arrays import (
     starts,
 )
 from orbitmc._util.loading import HtmlRepr
+from orbitmc._util.text import format_order
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_potential
+from orbitmc.groups.cycles import cycle_text
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
     check_number_of_values,
-    format_order,
     group_from_arrays,
     orbit_labels,
     orbits,
@@ -207,6 +208,12 @@ class SymmetryReport(HtmlRepr):
     seconds: float
     complete: bool
     how: str
+
+    @property
+    def cycle_texts(self) -> list[str]:
+        """The generators, with numbers for variables."""
+        names = [str(place) for place in range(self.group.degree)]
+        return [cycle_text(element, names) for element in self.group.generators()]
 
     def __str__(self) -> str:
         return (

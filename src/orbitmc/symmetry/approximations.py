@@ -1,14 +1,13 @@
 """A model as terms with a table each, which approximations change, and a model of them again."""
 
-import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.compile_log import timed
-from orbitmc._util.arrays import CLASS_GAP, Floats, row_classes, snap
+from orbitmc._util.arrays import Floats, row_classes, snap
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -16,79 +15,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import copy_factors
 from orbitmc.symmetry.boolean_rank import factorise_links
 from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clusters_of_vectors
-from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
-
-MOST_SPLIT_APPROXIMATE = 4
-"""Tables over more variables are not split: they would become too many terms."""
-
-
-@dataclass(frozen=True)
-class Energy:
-    """All that a log-weight depends on: terms, long clauses, and hard clauses by their number.
-
-    Each term has a table of its own.
-    """
-
-    terms: tuple[Terms, ...]
-    clauses: tuple[Clauses, ...]
-    hard_clauses: Rows
-
-
-def energy_of(graph: FactorGraph) -> Energy:
-    """Split a graph into terms; those that come to nothing are left out."""
-    terms = map(_with_own_tables, terms_of(graph, most_split=MOST_SPLIT_APPROXIMATE))
-    soft, hard = _long_clauses(graph)
-    return Energy(tuple(term for term in terms if len(term.scopes)), tuple(soft), hard)
-
-
-def _with_own_tables(terms: Terms) -> Terms:
-    """Give every term that is something a table, turned so that equal ones agree."""
-    tables = snap(terms.tables)
-    sizes = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
-    noise = CLASS_GAP * (1 + np.abs(tables[np.isfinite(tables)]).max(initial=0.0))
-    active = (sizes > noise)[terms.table_of]
-    chosen = replace(terms, scopes=terms.scopes[active])
-    return _orient(chosen.with_tables(tables[terms.table_of[active]]))
-
-
-def _orient(terms: Terms) -> Terms:
-    """Turn each table, and its scope, so that tables equal but for the order of axes agree."""
-    arity = len(terms.shape)
-    if arity > MOST_SPLIT_APPROXIMATE or not len(terms.scopes):
-        return terms
-    turns = [
-        turn
-        for turn in itertools.permutations(range(arity))
-        if tuple(terms.shape[axis] for axis in turn) == terms.shape
-    ]
-    if len(turns) == 1:
-        return terms
-    # Any fixed weights without symmetry of their own will do; noise rarely changes the winner.
-    weights = np.cos(np.arange(1.0, 1.0 + np.prod(terms.shape)) ** 2).reshape(terms.shape)
-    finite = np.where(np.isneginf(terms.tables), -1.0, terms.tables)
-    turned = [finite.transpose(0, *(axis + 1 for axis in turn)) for turn in turns]
-    scores = np.stack([(table * weights).reshape(len(table), -1).sum(axis=1) for table in turned])
-    # of equal scores the first turn, so that symmetric tables stay as they are
-    best = (scores > scores.max(axis=0) - 1e-9 * (1 + np.abs(scores).max(axis=0))).argmax(axis=0)
-    scopes, tables = terms.scopes.copy(), terms.tables.copy()
-    for number, turn in enumerate(turns):
-        chosen = best == number
-        scopes[chosen] = terms.scopes[chosen][:, turn]
-        tables[chosen] = terms.tables[chosen].transpose(0, *(axis + 1 for axis in turn))
-    return replace(terms.with_tables(tables), scopes=scopes)
-
-
-def _long_clauses(graph: FactorGraph) -> tuple[list[Clauses], Rows]:
-    clauses, hard = [], [np.zeros(0, dtype=np.int64)]
-    for factors, scopes, satisfying in long_clauses(graph):
-        first = graph.table_start[graph.table_of[factors]].astype(np.int64)
-        with np.errstate(invalid="ignore"):
-            weights = graph.table[first + 1] - graph.table[first]
-        soft = np.isfinite(weights)
-        hard.append(factors[~soft])
-        if soft.any():
-            clauses.append(Clauses(scopes[soft], satisfying[soft], weights[soft]))
-    return clauses, np.sort(np.concatenate(hard))
+from orbitmc.symmetry.terms import Clauses, Energy, Terms, energy_of
 
 
 def rebuild_model(model: Model, energy: Energy) -> Model:

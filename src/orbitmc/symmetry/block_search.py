@@ -315,32 +315,58 @@ def pairs(size: int) -> int:
 # the factors around the block, not of the graph.
 
 
+class Progress(NamedTuple):
+    """How far a search has come: `at` has the class, a place in it, blocks, and their members.
+
+    `member` has the members of all blocks, `ends` where each ends.
+    """
+
+    at: Numbers
+    member: Numbers
+    ends: Numbers
+
+
+CLASS, FIRST, BLOCKS, FILLED = range(4)
+WORK_AT_ONCE = 10_000_000  # looks at variables; a compiled call cannot be interrupted
+
+
+def start_search(candidates: Candidates, variables: int) -> Progress:
+    """Begin with the first class."""
+    at = np.zeros(4, np.int64)
+    at[FIRST] = candidates.class_start[0]
+    return Progress(at, np.zeros(variables, np.int64), np.zeros(variables, np.int64))
+
+
 @tier(of_first)
-def search(
+def search_on(
     links: Links,
     candidates: Candidates,
     memory: Memory,
     max_moved: float,
     budget: float,
     slack: float,
-    member: Numbers,
-    ends: Numbers,
-) -> int:
-    """Fill `member` with disjoint blocks and `ends` with where each ends; gives their number."""
-    blocks, filled = 0, 0
-    for number in range(len(candidates.class_start) - 1):
-        first, last = candidates.class_start[number], candidates.class_start[number + 1]
-        while first < last:
-            size = _grow(links, candidates, memory, first, last, max_moved, budget, slack)
-            for place in range(size):
-                member[filled + place] = memory.block[place]
-            for place in range(max(1, size)):
-                first = _unlink(candidates, memory, memory.block[place], first)
-            if size > 0:
-                filled += size
-                ends[blocks] = filled
-                blocks += 1
-    return blocks
+    progress: Progress,
+) -> bool:
+    """Find more disjoint blocks for a while; whether there is more to do."""
+    at, looks = progress.at, 0
+    while at[CLASS] < len(candidates.class_start) - 1 and looks < WORK_AT_ONCE:
+        first, last = at[FIRST], candidates.class_start[at[CLASS] + 1]
+        if first >= last:
+            at[CLASS] += 1
+            at[FIRST] = last
+            continue
+        size = _grow(links, candidates, memory, first, last, max_moved, budget, slack)
+        looks += 1 + memory.counter[SIZE] * memory.counter[TOUCHED]
+        for place in range(size):
+            progress.member[at[FILLED] + place] = memory.block[place]
+        for place in range(max(1, size)):
+            first = _unlink(candidates, memory, memory.block[place], first)
+        at[FIRST] = first
+        if size > 0:
+            at[FILLED] += size
+            progress.ends[at[BLOCKS]] = at[FILLED]
+            at[BLOCKS] += 1
+    return bool(at[CLASS] < len(candidates.class_start) - 1)
 
 
 @shared
@@ -415,7 +441,7 @@ def _start_block(links: Links, candidates: Candidates, memory: Memory, first: in
     _append_member(candidates, memory, seed)
     for link in range(links.variable_start[seed], links.variable_start[seed + 1]):
         factor = links.factor[link]
-        memory.class_in[factor] = links.own[link]
+        memory.class_in[factor] = links.variable_class[link]
         memory.invariant[count[INVARIANT]] = factor
         count[INVARIANT] += 1
         count_factor(links, candidates, memory, factor, seed)
@@ -442,7 +468,7 @@ def _join(links: Links, candidates: Candidates, memory: Memory, variable: int) -
         if memory.met_in[factor] != count[ROUND]:
             count_factor(links, candidates, memory, factor, variable)
             memory.class_in[factor] = NO_MEMBER
-        elif memory.class_in[factor] == links.own[link]:
+        elif memory.class_in[factor] == links.variable_class[link]:
             memory.kept_in[factor] = count[STEP]
         if memory.common_in[links.bond[link]] == before:
             memory.common_in[links.bond[link]] = count[STEP]

@@ -6,17 +6,23 @@ factors change, and each block gets its symmetric group.
 """
 
 from collections.abc import Iterator
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._numba.compile_log import require_time
 from orbitmc._numba.jit import compiled, shared
 from orbitmc._util.arrays import Floats, Indices, Numbers, indices, lengths, readonly, starts
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, blocks_from_arrays
-from orbitmc.symmetry.block_search import Candidates, memory_for, search
+from orbitmc.symmetry.block_search import (
+    BLOCKS,
+    Candidates,
+    memory_for,
+    search_on,
+    start_search,
+)
 from orbitmc.symmetry.exchangeability import NO_JOINT, Links, links, table_bounds
 
 RATIO_SLACK = 0.2  # how much of the best ratio of members to moved factors is worth a larger block
@@ -59,23 +65,14 @@ def blocks(
     known = links(graph) if connections is None else connections
     candidates = _candidates(graph, known, numbers)
     memory = memory_for(known, candidates, int(graph.cardinality.max(initial=1)))
-    member, ends = np.zeros(graph.variables, np.int64), np.zeros(graph.variables, np.int64)
     limit = np.inf if budget is None else float(budget)
-    count = search(known, candidates, memory, int(max_moved), limit, slack, member, ends)
-    start = np.concatenate([[0], ends[:count]])
-    return blocks_from_arrays(indices(start), indices(np.ones(count)), indices(member[: start[-1]]))
-
-
-def budget_for(acceptance: float) -> float:
-    """The budget that makes shuffles succeed so often, if fields alone mattered.
-
-    A change of log-weight with standard deviation `d` is accepted with chance `2 * Phi(-d / 2)`
-    if it is about normal, and the values of binary variables vary by at most a quarter.
-    """
-    if not 0 < acceptance <= 1:
-        raise InputError(f"the acceptance lies above 0 and is at most 1, got {acceptance}")
-    deviation = -2 * NormalDist().inv_cdf(acceptance / 2) if acceptance < 1 else 0.0
-    return 4 * deviation**2
+    progress = start_search(candidates, graph.variables)
+    while search_on(known, candidates, memory, int(max_moved), limit, slack, progress):
+        require_time()
+    count = progress.at[BLOCKS]
+    start = np.concatenate([[0], progress.ends[:count]])
+    member = progress.member[: start[-1]]
+    return blocks_from_arrays(indices(start), indices(np.ones(count)), indices(member))
 
 
 def _check_orbits(graph: FactorGraph, orbits: ArrayLike) -> Numbers:
@@ -151,7 +148,7 @@ def _is_kept(
     known: Links, mine: Numbers, which: Numbers, whole: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Which factors around a block depend on the `whole` of it, on all members alike."""
-    classes = known.own[mine]
+    classes = known.variable_class[mine]
     lowest, highest = np.full(len(whole), classes.max(initial=0)), np.full(len(whole), -1)
     np.minimum.at(lowest, which, classes)
     np.maximum.at(highest, which, classes)

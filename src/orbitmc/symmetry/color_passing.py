@@ -15,8 +15,7 @@ from orbitmc._util.arrays import Numbers, number_classes, snap
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.symmetry.approximations import Energy, energy_of
-from orbitmc.symmetry.terms import Terms
+from orbitmc.symmetry.terms import Energy, Terms, energy_of
 
 Hashes = NDArray[np.uint64]
 

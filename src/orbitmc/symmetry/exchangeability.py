@@ -1,5 +1,6 @@
 """Which variables of a factor may be exchanged without changing it."""
 
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from orbitmc._util.arrays import (
     short_repr,
     starts,
 )
+from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph, incidence
 
 IGNORED_CLASS = -1  # the class of a variable on which its factor does not depend
@@ -38,9 +40,9 @@ class Links(NamedTuple):
 
     Factor `f` depends on `variable[factor_start[f]:factor_start[f + 1]]`, and variables of equal
     `alike` may be exchanged without changing it. Variable `v` matters to the factors
-    `factor[variable_start[v]:variable_start[v + 1]]`, `own[...]` is its class in them, and
-    `bond[...]` what they are to it: variables of equal bonds have a factor each with equal tables
-    and the same third variable, if any. Bond `b` is held by the variables
+    `factor[variable_start[v]:variable_start[v + 1]]`, `variable_class[...]` is its class in them,
+    and `bond[...]` what they are to it: variables of equal bonds have a factor each with equal
+    tables and the same third variable, if any. Bond `b` is held by the variables
     `holder[holder_start[b]:holder_start[b + 1]]`. Factors of equal `joint` join two variables each
     in the same way, whichever comes first, and no two of them join the same two; others have none.
     """
@@ -50,7 +52,7 @@ class Links(NamedTuple):
     alike: Numbers
     variable_start: Indices
     factor: Indices
-    own: Numbers
+    variable_class: Numbers
     bond: Numbers
     holder_start: Indices
     holder: Indices
@@ -257,3 +259,15 @@ def _equal(first: float, second: float) -> bool:
         and second != -np.inf
         and abs(first - second) <= EQUAL_TOLERANCE * (1 + abs(first))
     )
+
+
+def budget_for(acceptance: float) -> float:
+    """The budget that makes shuffles succeed so often, if fields alone mattered.
+
+    A change of log-weight with standard deviation `d` is accepted with chance `2 * Phi(-d / 2)`
+    if it is about normal, and the values of binary variables vary by at most a quarter.
+    """
+    if not 0 < acceptance <= 1:
+        raise InputError(f"the acceptance lies above 0 and is at most 1, got {acceptance}")
+    deviation = -2 * NormalDist().inv_cdf(acceptance / 2) if acceptance < 1 else 0.0
+    return 4 * deviation**2

@@ -26,8 +26,8 @@ from orbitmc.groups.permutation_groups import PermutationGroup, permutation_grou
 from orbitmc.groups.permutations import Permutation, act, from_images, inverse
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import start_pack, walk
-from orbitmc.symmetry.approximations import energy_of
 from orbitmc.symmetry.color_passing import cells
+from orbitmc.symmetry.terms import energy_of
 from orbitmc.tuning.structure import MOST_SETS, exclusive_groups, lattice, strong_parts, twins
 
 # What a family of jumps is.

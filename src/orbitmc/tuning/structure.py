@@ -19,8 +19,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from orbitmc._simd.bits import hash_integer
 from orbitmc._util.arrays import Floats, Numbers, Words, float_classes, lengths
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.symmetry.blocks import budget_for
-from orbitmc.symmetry.exchangeability import table_kinds
+from orbitmc.symmetry.exchangeability import budget_for, table_kinds
 
 # Sets of variables that want to be treated together, read off the model itself.
 
@@ -249,10 +248,10 @@ class _Couplings:
     field: Floats
 
 
-def strong_parts(graph: FactorGraph) -> list[Numbers]:
+def strong_parts(graph: FactorGraph, *, most: int = MOST_SETS) -> list[Numbers]:
     """Sets of variables whose flips may be accepted; empty unless all factors are finite pairs.
 
-    At most `MOST_SETS`, equally many of each size as far as there are.
+    At `most` so many, equally many of each size as far as there are.
     """
     couplings = _couplings(graph)
     if couplings is None or not len(couplings.pair):
@@ -263,7 +262,7 @@ def strong_parts(graph: FactorGraph) -> list[Numbers]:
     for labels in layers:
         changes = _changes(couplings, labels)
         order = np.argsort(changes, kind="stable")
-        good = order[changes[order] <= budget][: MOST_SETS // len(layers)]
+        good = order[changes[order] <= budget][: most // len(layers)]
         chosen += [np.flatnonzero(labels == part) for part in good]
     return chosen
 

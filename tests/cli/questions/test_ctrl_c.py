@@ -117,14 +117,17 @@ def test_marginals_are_kept_when_log_z_is_interrupted(tmp_path, at, monkeypatch)
 
 
 def test_what_is_asked_between_two_runs_ends_the_next_one():
+    from functools import partial
     from types import SimpleNamespace
 
     from orbitmc.cli.running import Stopping
 
     stopping = Stopping()
-    first, second = (SimpleNamespace(interrupted=False) for _ in range(2))
+    stopped = []
+    first, second = (SimpleNamespace(stop=partial(stopped.append, name)) for name in ("1", "2"))
     stopping(first)
+    assert stopped == []
     stopping._ask(signal.SIGINT, None)
-    assert first.interrupted
+    assert stopped == ["1"]
     stopping(second)
-    assert second.interrupted
+    assert stopped == ["1", "2"]

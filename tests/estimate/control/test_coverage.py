@@ -51,7 +51,7 @@ def runs_of(model, seeds, samples, kernel):
 
 def plain(run):
     """What the same records say without control variates."""
-    return replace(run, choice=replace(run.choice, terms=0)).statistics()
+    return replace(run, choice=replace(run.choice, terms=0, controls=None)).statistics()
 
 
 def grid(side, coupling, fields=0.3):

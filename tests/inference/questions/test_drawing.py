@@ -152,7 +152,6 @@ def test_xarray_and_arviz_are_given_what_they_take(sprinkler, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"seconds": 1.0}, "give samples"),
         ({"standard_error": 0.1}, "give samples"),
         ({"checkpoint": "x.run"}, "checkpoint"),
         ({"chains": 0}, "chains is a number above 0"),
@@ -187,7 +186,8 @@ def test_too_many_draws_are_refused_before_memory_is_taken(sprinkler):
 
 def test_an_early_end_gives_what_was_drawn_so_far(sprinkler):
     def stop(run):
-        run.interrupted = run.recorded > 3
+        if run.recorded > 3:
+            run.stop()
 
     drawn = om.draws(sprinkler, samples=10**5, chains=1, method="gibbs", watchers=[stop])
     assert drawn.about.interrupted
@@ -197,7 +197,7 @@ def test_an_early_end_gives_what_was_drawn_so_far(sprinkler):
 
 def test_an_end_in_the_warm_up_gives_no_states(sprinkler):
     def stop(run):
-        run.interrupted = True
+        run.stop()
 
     drawn = om.draws(
         sprinkler, samples=10, chains=2, method="gibbs", warm_up=10**7, watchers=[stop]
@@ -221,3 +221,27 @@ def test_the_states_of_a_run_do_not_depend_on_threads(sprinkler):
     ]
     assert (ways[0].values == ways[1].values).all()
     assert drawing.SAMPLES == 1000
+
+
+def test_a_timed_run_gives_the_states_that_there_was_time_for(sprinkler):
+    many = 10**7
+    drawn = om.draws(sprinkler, samples=many, chains=1, method="gibbs", seconds=0.3, memory=2**32)
+    assert 0 < drawn.values.shape[1] < many
+    assert drawn.about.samples == drawn.values.shape[1] == drawn.log_weight.shape[1]
+    assert any(f"of {many:,} states" in warning for warning in drawn.about.warnings)
+    assert not drawn.about.interrupted
+
+
+def test_a_timed_run_ends_when_all_states_are_drawn(sprinkler):
+    drawn = om.draws(sprinkler, samples=50, chains=64, method="gibbs", seconds=600)
+    assert drawn.values.shape == (64, 50, 4)
+    assert drawn.about.warnings == ()
+    assert drawn.about.samples == 50
+
+
+def test_independent_states_are_as_many_as_there_is_time_for():
+    chain = om.ising([0.1] * 300, [(k, k + 1) for k in range(299)], 0.5)
+    drawn = om.draws(chain, samples=10**5, chains=10, seconds=1.0, memory=2**32)
+    assert drawn.verdict == "exact"
+    assert 0 < drawn.values.shape[1] < 10**5
+    assert any("of 1,000,000 states" in warning for warning in drawn.about.warnings)

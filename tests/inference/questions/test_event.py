@@ -209,7 +209,8 @@ def test_it_stops_at_a_standard_error(sprinkler):
 
 def test_an_early_end_gives_what_is_known_so_far(sprinkler):
     def stop(run):
-        run.interrupted = run.recorded > 20
+        if run.recorded > 20:
+            run.stop()
 
     options = {"method": "gibbs", "samples": 10**6, "warm_up": 9, "watchers": [stop]}
     found = om.probability(sprinkler, "rain == none", **options)

@@ -1,5 +1,7 @@
 """Means of functions: exact ones equal brute force, sampled ones lie within their errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,8 @@ import orbitmc as om
 from orbitmc.errors import InputError
 from orbitmc.inference.expectation import FunctionFeature
 from orbitmc.inference.feature_sampling import FeatureSums
+from orbitmc.sampling.budget import Budget
+from orbitmc.sampling.run import Recording
 from tests.inference.questions.truth import hard_models, over, require_honest, soft_models
 
 SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers"
@@ -157,7 +161,8 @@ def test_it_stops_at_a_standard_error(sprinkler):
 
 def test_an_early_end_gives_what_is_known_so_far(sprinkler):
     def stop(run):
-        run.interrupted = run.recorded > 20
+        if run.recorded > 20:
+            run.stop()
 
     options = {"method": "gibbs", "samples": 10**6, "warm_up": 9, "watchers": [stop]}
     found = om.expect(sprinkler, {"f": lambda s: s["rain"]}, **options)
@@ -216,7 +221,6 @@ def test_what_waits_to_be_summed_up_counts_as_time_of_the_run(monkeypatch):
     notes.note(0, states, recorded)
     assert notes.waiting == 32.0
     run = om.sample(om.kernels.prepare(graph), om.kernels.gibbs(), om.Schedule(samples=1), packs=1)
-    run.schedule = om.Schedule(seconds=100.0)
-    whole = run.ends
-    run.notes = notes
-    assert run.ends == pytest.approx(whole - 32.0)
+    run = replace(run, budget=Budget(100.0))
+    noting = replace(run, recording=Recording(notes=notes))
+    assert noting.ends == pytest.approx(run.ends - 32.0)

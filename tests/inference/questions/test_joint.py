@@ -158,7 +158,8 @@ def test_a_timed_run_answers_and_says_how_long_it_took(sprinkler):
 
 def test_an_early_end_gives_what_is_known_so_far(sprinkler):
     def stop(run):
-        run.interrupted = run.recorded > 20
+        if run.recorded > 20:
+            run.stop()
 
     found = om.joint(
         sprinkler, ["rain", "grass"], method="gibbs", samples=10**6, warm_up=9, watchers=[stop]
@@ -169,7 +170,7 @@ def test_an_early_end_gives_what_is_known_so_far(sprinkler):
 
 def test_an_end_in_the_warm_up_gives_a_glimpse(sprinkler):
     def stop(run):
-        run.interrupted = True
+        run.stop()
 
     found = om.joint(
         sprinkler, ["rain"], method="gibbs", samples=100, warm_up=10**7, watchers=[stop]

@@ -5,7 +5,8 @@ import pytest
 
 from orbitmc._util.arrays import row_classes, snap
 from orbitmc.graph.builder import Builder
-from orbitmc.symmetry.approximations import energy_of, rebuild_model
+from orbitmc.symmetry.approximations import rebuild_model
+from orbitmc.symmetry.terms import energy_of
 from tests.symmetry.approximation.models import (
     assert_same_variables,
     log_weights,

@@ -7,6 +7,8 @@ true, or "variable v has value a"; formulas whose atoms look alike share one tru
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_, or_
 from typing import NamedTuple
 
 import numpy as np
@@ -317,15 +319,17 @@ def evaluate(formula: Formula, truth: Mapping[Part, Bools]) -> Bools:
         case Not(body):
             return ~evaluate(body, truth)
         case And(parts):
-            return np.asarray(np.logical_and.reduce([evaluate(part, truth) for part in parts]))
+            truths = (evaluate(part, truth) for part in parts)
+            return np.asarray(reduce(and_, truths, np.asarray(True)))
         case Or(parts):
-            return np.asarray(np.logical_or.reduce([evaluate(part, truth) for part in parts]))
+            truths = (evaluate(part, truth) for part in parts)
+            return np.asarray(reduce(or_, truths, np.asarray(False)))
         case Implies(left, right):
             return ~evaluate(left, truth) | evaluate(right, truth)
         case Iff(left, right):
             return np.asarray(evaluate(left, truth) == evaluate(right, truth))
         case Count(_, parts, operator, number):
-            count = np.sum([evaluate(part, truth) for part in parts], axis=0)
+            count = sum((evaluate(part, truth).astype(np.int64) for part in parts), np.int64(0))
             return np.asarray(COUNT_COMPARISONS[operator](count, number))
         case Exist() | Forall():
             raise AssertionError("quantifiers are replaced before")

@@ -261,8 +261,8 @@ def ground(
     evidence closes nothing. `watch` hears of every rule with the number of its bindings, before
     they are made; of rules that differ only in constants, together.
     """
-    everything = universe(program, [database])
-    atoms, soft = _all_atoms(program, database, everything, world or World(), memory)
+    everything, atoms, soft_of = atom_tables(program, database, world)
+    atoms, soft = _number_variables(atoms, soft_of, memory)
     sizes = [atom_table.cardinality() for atom_table in atoms.values()]
     cardinality = np.concatenate([np.zeros(0, np.int64), *sizes])
     per_constant = [[rule.types[name] for name in rule.per_constant] for rule in program.rules]
@@ -327,9 +327,18 @@ def is_closed(name: str, program: Program, database: Database, world: World) -> 
     return program.dialect in CLOSING_DIALECTS and name in database.facts
 
 
-def _all_atoms(
-    program: Program, database: Database, everything: Universe, world: World, memory: int
-) -> tuple[dict[str, Atoms], Soft]:
+class AtomTables(NamedTuple):
+    """What is known of the atoms of each predicate; of soft evidence, codes and log-odds."""
+
+    universe: Universe
+    atoms: Mapping[str, Atoms]
+    soft: Mapping[str, tuple[Ints, Floats]]
+
+
+def atom_tables(program: Program, database: Database, world: World | None = None) -> AtomTables:
+    """The atoms of each predicate, known or not, without any grounding."""
+    world = world or World()
+    everything = universe(program, [database])
     queried = frozenset(program.predicates) if world.query is None else world.query
     for name in sorted({*queried, *world.opened, *world.closed}):
         if name not in program.predicates:
@@ -339,20 +348,32 @@ def _all_atoms(
         raise InputError(f"{name} is to be opened and closed: leave one of them out")
     used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
     tables: dict[str, Atoms] = {}
-    soft: list[tuple[Ints, Ints, Floats]] = []
-    first = 0
+    soft: dict[str, tuple[Ints, Floats]] = {}
     for name, predicate in program.predicates.items():
         idle = name not in used and name not in queried
         closed = idle or is_closed(name, program, database, world)
-        atoms, codes, log_odds = known_atoms(
+        tables[name], codes, log_odds = known_atoms(
             predicate, database.facts.get(name), everything, closed=closed
         )
-        tables[name] = replace(atoms, first=first)
-        first += atoms.variables
+        soft[name] = (codes, log_odds)
+    return AtomTables(everything, tables, soft)
+
+
+def _number_variables(
+    tables: Mapping[str, Atoms], soft: Mapping[str, tuple[Ints, Floats]], memory: int
+) -> tuple[dict[str, Atoms], Soft]:
+    """Number the variables of all predicates; too many are refused."""
+    atoms: dict[str, Atoms] = {}
+    parts: list[tuple[Ints, Ints, Floats]] = []
+    first = 0
+    for name, table in tables.items():
+        atoms[name] = replace(table, first=first)
+        first += table.variables
         _require_room(name, first, memory)
-        soft.append((*tables[name].literals(codes), log_odds))
+        codes, log_odds = soft[name]
+        parts.append((*atoms[name].literals(codes), log_odds))
     nothing = (*np.zeros((2, 0), dtype=np.int64), np.zeros(0))
-    return tables, Soft(*(np.concatenate(parts) for parts in zip(nothing, *soft, strict=True)))
+    return atoms, Soft(*(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 
 
 def _require_room(name: str, variables: int, memory: int) -> None:

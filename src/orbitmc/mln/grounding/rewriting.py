@@ -116,6 +116,11 @@ def _instances(
         yield _expand(body, types, universe, inner)
 
 
+def substitute(formula: Formula, bound: Mapping[str, Constant]) -> Formula:
+    """A formula without quantifiers, with constants for some of its variables."""
+    return _expand(formula, {}, Universe({}), bound)
+
+
 def _substitute(term: Term, bound: Mapping[str, Constant]) -> Term:
     match term:
         case Variable(name):
@@ -210,18 +215,19 @@ def types_to_expand(rule: Rule) -> set[str]:
     if rule.weight == np.inf:
         return set()
     return {
-        rule.types[name] for name in _quantified_names(_drop_forall(negation_normal(rule.formula)))
+        rule.types[name] for name in quantified_names(drop_forall(negation_normal(rule.formula)))
     }
 
 
-def _quantified_names(formula: Formula) -> Iterator[str]:
+def quantified_names(formula: Formula) -> Iterator[str]:
+    """Names of the variables that quantifiers bind."""
     match formula:
         case Exist(variables, body) | Forall(variables, body):
             yield from variables
-            yield from _quantified_names(body)
+            yield from quantified_names(body)
             return
     for part in parts(formula):
-        yield from _quantified_names(part)
+        yield from quantified_names(part)
 
 
 def _is_simple(formula: Formula) -> bool:
@@ -242,7 +248,7 @@ def _split_rule(rule: Rule, universe: Universe) -> Iterator[Rule]:
     if rule.weight == np.inf:
         yield rule
         return
-    formula = _drop_forall(negation_normal(rule.formula))
+    formula = drop_forall(negation_normal(rule.formula))
     formula = negation_normal(without_quantifiers(formula, rule.types, universe))
     clauses = [_without_repetitions(clause) for clause in _distribute(formula, rule)]
     units = tuple(dict.fromkeys(clause[0] for clause in clauses if len(clause) == 1))
@@ -279,13 +285,13 @@ def _count_repetitions(clauses: Iterable[Clause]) -> Iterable[tuple[Clause, int]
     return [(clause, times[literals]) for literals, clause in first.items()]
 
 
-def _drop_forall(formula: Formula) -> Formula:
+def drop_forall(formula: Formula) -> Formula:
     """Leave FORALL out where its variables can become free."""
     match formula:
         case Forall(_, body):
-            return _drop_forall(body)
+            return drop_forall(body)
         case And() | Or():
-            return with_parts(formula, _drop_forall)
+            return with_parts(formula, drop_forall)
     return formula
 
 

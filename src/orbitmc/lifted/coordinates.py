@@ -1,0 +1,389 @@
+"""From cells to coordinates of counts: groups of twins, effective cells, classes.
+
+Cells whose weights against every group are proportional are one effective cell: what they differ
+in is moved to the weight of each constant. Constants of a group whose effective cells weigh the
+same are one class. Coordinates are the effective cells of classes that have a choice.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.arrays import Floats
+from orbitmc.errors import ContradictionError
+from orbitmc.lifted.cells import PairTable, SortCells, log_sum
+from orbitmc.lifted.counts import CountProblem
+from orbitmc.lifted.evidence import Field, Known
+from orbitmc.mln.data.database import Ints
+
+TOLERANCE = 1e-9  # of the log-odds that merged cells may be wrong by, for all constants together
+DECIMALS = 14  # of log-weights that tell classes apart
+IMPOSSIBLE = "no world satisfies all hard rules and the evidence"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Constants of a sort that are twins, by their places in the sort."""
+
+    sort: int
+    places: Ints
+
+
+@dataclass(frozen=True)
+class Relations:
+    """Log-weights of pairs: `log[g, h][i, j]` of cells i and j of constants of groups g and h.
+
+    `known[g, h]` has what is known of the fields of such a pair, by table; only for sorts in order.
+    """
+
+    log: Mapping[tuple[int, int], Floats]
+    known: Mapping[tuple[int, int], tuple[tuple[Floats, ...], ...]]
+
+
+@dataclass(frozen=True)
+class EffectiveCells:
+    """Effective cells of a group: `leader` of each, `cell_of[i]` for cell i, -1 if impossible.
+
+    `gain[i]` is what cell i earns with all partners more than its leader does.
+    """
+
+    leader: Ints
+    cell_of: Ints
+    gain: Floats
+
+
+@dataclass(frozen=True)
+class ConstantClass:
+    """Constants of a group whose effective cells weigh the same, by kind of evidence.
+
+    `log_h` are the weights of the effective cells, the largest 0.
+    """
+
+    group: int
+    size: int
+    kinds: Ints
+    log_h: Floats
+
+
+class PairKnown:
+    """What is known of each pair of constants."""
+
+    def __init__(self, known: Mapping[Field, Known]) -> None:
+        self.known = known
+        self._pattern_of: dict[Field, dict[tuple[int, ...], int]] = {}
+
+    def pattern(self, field: Field, first: int, second: int) -> Floats:
+        """Log-weights of the values of a field between two constants."""
+        facts = self.known[field]
+        if field not in self._pattern_of:
+            pairs = zip(map(tuple, facts.elements.tolist()), facts.pattern.tolist(), strict=True)
+            self._pattern_of[field] = dict(pairs)
+        return np.asarray(facts.patterns[self._pattern_of[field].get((first, second), 0)])
+
+    def of_tables(
+        self, tables: Sequence[PairTable], first: int, second: int
+    ) -> tuple[tuple[Floats, ...], ...]:
+        """What is known of all fields of tables, between two constants."""
+        return tuple(
+            tuple(
+                self.pattern(place.field, first, second)
+                if place.forward
+                else self.pattern(place.field, second, first)
+                for place in table.fields
+            )
+            for table in tables
+        )
+
+
+Tables = Mapping[tuple[int, int], tuple[PairTable, ...]]
+
+
+def log_pair_weights(
+    tables: Sequence[PairTable], known: Sequence[Sequence[Floats]]
+) -> Floats | float:
+    """The log-weight of a pair in each two cells, the fields between them summed out."""
+    parts = [
+        log_sum(table.given(fields), axis=2) for table, fields in zip(tables, known, strict=True)
+    ]
+    return sum(parts, 0.0)
+
+
+def relate_groups(
+    groups: Sequence[Group], cells: Sequence[SortCells], tables: Tables, pairs: PairKnown
+) -> Relations:
+    """What constants of each two groups do to each other."""
+    log, known = {}, {}
+    for g, one in enumerate(groups):
+        for h, two in enumerate(groups):
+            between = tables.get((one.sort, two.sort), ())
+            if one.sort > two.sort or not between or (g == h and len(one.places) < 2):
+                continue
+            members = cells[one.sort].sort.members, cells[two.sort].sort.members
+            first = int(members[0][one.places[0]])
+            second = int(members[1][two.places[1 if g == h else 0]])
+            known[g, h] = pairs.of_tables(between, first, second)
+            shape = len(cells[one.sort].values), len(cells[two.sort].values)
+            log[g, h] = np.broadcast_to(log_pair_weights(between, known[g, h]), shape)
+            if one.sort != two.sort:
+                log[h, g] = log[g, h].T
+    return Relations(log, known)
+
+
+# Effective cells.
+
+
+def merge_cells(
+    groups: Sequence[Group], cells: Sequence[SortCells], log: Mapping[tuple[int, int], Floats]
+) -> list[EffectiveCells]:
+    """Join the cells of each group that all groups treat alike, up to a factor."""
+    possible = [
+        np.asarray(np.isfinite(_rows(group, cells[group.sort])).any(axis=0)) for group in groups
+    ]
+    return [_merge_group(number, groups, possible, log) for number in range(len(groups))]
+
+
+def _rows(group: Group, cells: SortCells) -> Floats:
+    """The weights of cells for each kind of evidence in a group."""
+    kinds = np.unique(cells.evidence.kind_of[group.places])
+    return np.asarray(cells.log_u[kinds])
+
+
+def _merge_group(
+    g: int,
+    groups: Sequence[Group],
+    possible: Sequence[NDArray[np.bool_]],
+    log: Mapping[tuple[int, int], Floats],
+) -> EffectiveCells:
+    partners = [h for h in range(len(groups)) if (g, h) in log]
+    number = sum(len(group.places) for group in groups)
+    cell_of, gain = np.full(len(possible[g]), -1), np.zeros(len(possible[g]))
+    leaders: list[int] = []
+    for cell in np.flatnonzero(possible[g]).tolist():
+        for place, leader in enumerate(leaders):
+            factors = [
+                _proportion(log[g, h][cell][possible[h]], log[g, h][leader][possible[h]], number)
+                for h in partners
+            ]
+            if None not in factors:
+                cell_of[cell] = place
+                gain[cell] = math.fsum(
+                    factor * (len(groups[h].places) - (g == h))
+                    for factor, h in zip(factors, partners, strict=True)
+                    if factor is not None
+                )
+                break
+        else:
+            cell_of[cell] = len(leaders)
+            leaders.append(cell)
+    return EffectiveCells(np.array(leaders, np.int64), cell_of, gain)
+
+
+def _proportion(row: Floats, leader: Floats, constants: int) -> float | None:
+    """The log of the factor between two rows of weights; None if they are not proportional."""
+    finite = np.isfinite(row)
+    if not (finite == np.isfinite(leader)).all():
+        return None
+    if not finite.any():
+        return 0.0
+    gap = row[finite] - leader[finite]
+    rounding = 1e-15 * float(np.abs(row[finite]).max())
+    return float(gap[0]) if np.ptp(gap) <= TOLERANCE / constants + rounding else None
+
+
+# Classes.
+
+
+def kind_weights(group: Group, effective: EffectiveCells, cells: SortCells) -> tuple[Ints, Floats]:
+    """Kinds of evidence in a group, and the log-weights of its effective cells for each."""
+    kinds = np.unique(cells.evidence.kind_of[group.places])
+    weights = cells.log_u[kinds] + effective.gain
+    columns = [
+        log_sum(weights[:, effective.cell_of == place], axis=1)
+        for place in range(len(effective.leader))
+    ]
+    return kinds, np.array(columns).reshape(len(columns), len(kinds)).T
+
+
+def find_classes(
+    groups: Sequence[Group], effective: Sequence[EffectiveCells], cells: Sequence[SortCells]
+) -> tuple[list[ConstantClass], float]:
+    """All classes, and what their constants weigh beside."""
+    classes: list[ConstantClass] = []
+    constant: list[float] = []
+    for number, group in enumerate(groups):
+        kinds, log_h = kind_weights(group, effective[number], cells[group.sort])
+        top = log_h.max(axis=1, initial=-np.inf)
+        if not np.isfinite(top).all():
+            raise ContradictionError(IMPOSSIBLE)
+        sizes = np.bincount(cells[group.sort].evidence.kind_of[group.places])[kinds]
+        constant += (sizes * top).tolist()
+        shape = np.round(log_h - top[:, None], DECIMALS) + 0.0
+        rows, which = np.unique(shape, axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        first = np.unique(which, return_index=True)[1]
+        for row in range(len(rows)):
+            members = which == row
+            classes.append(
+                ConstantClass(
+                    number,
+                    int(sizes[members].sum()),
+                    kinds[members],
+                    (log_h - top[:, None])[first[row]],
+                )
+            )
+    return classes, math.fsum(constant)
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Classes that are sure of their cell, and problems about the others.
+
+    `sure[c]` is the only cell of class c, or -1. `places[c]` are the coordinates of class c, with
+    the effective cells `choices[c]`, in the problem `problem_of[c]`. `constant` is what is sure.
+    """
+
+    sure: Ints
+    choices: tuple[Ints, ...]
+    problem_of: Ints
+    places: tuple[Ints, ...]
+    problems: tuple[CountProblem, ...]
+    constant: float
+
+
+def find_coordinates(
+    classes: Sequence[ConstantClass],
+    effective: Sequence[EffectiveCells],
+    log: Mapping[tuple[int, int], Floats],
+) -> Coordinates:
+    """Turn classes into problems about counts, one for each set of classes that meet."""
+    weights = {
+        pair: table[np.ix_(effective[pair[0]].leader, effective[pair[1]].leader)]
+        for pair, table in log.items()
+    }
+    linear = [entry.log_h.copy() for entry in classes]
+    sure = np.full(len(classes), -1)
+    constant: list[float] = []
+    waiting = list(range(len(classes)))
+    while settled := [c for c in waiting if np.isfinite(linear[c]).sum() <= 1]:
+        for c in settled:
+            waiting.remove(c)
+            _settle(c, classes, linear, sure, weights, constant, waiting)
+    return _problems(classes, waiting, linear, sure, weights, constant)
+
+
+def _settle(
+    c: int,
+    classes: Sequence[ConstantClass],
+    linear: list[Floats],
+    sure: Ints,
+    weights: Mapping[tuple[int, int], Floats],
+    constant: list[float],
+    waiting: Sequence[int],
+) -> None:
+    """Put all constants of a class into their only cell, and tell those that have a choice."""
+    if not np.isfinite(linear[c]).any():
+        raise ContradictionError(IMPOSSIBLE)
+    cell = int(np.argmax(linear[c]))
+    sure[c] = cell
+    size, group = classes[c].size, classes[c].group
+    constant.append(size * float(linear[c][cell]))
+    itself = weights.get((group, group))
+    if itself is not None and size > 1:
+        constant.append(_times(size * (size - 1) / 2, float(itself[cell, cell])))
+    for other in waiting:
+        table = weights.get((classes[other].group, group))
+        if table is not None:
+            linear[other] = linear[other] + size * table[:, cell]
+    if not all(map(math.isfinite, constant)):
+        raise ContradictionError(IMPOSSIBLE)
+
+
+def _times(count: float, log_weight: float) -> float:
+    return 0.0 if count == 0 else count * log_weight
+
+
+def _problems(
+    classes: Sequence[ConstantClass],
+    waiting: Sequence[int],
+    linear: Sequence[Floats],
+    sure: Ints,
+    weights: Mapping[tuple[int, int], Floats],
+    constant: list[float],
+) -> Coordinates:
+    choices = [np.zeros(0, np.int64) for _ in classes]
+    for c in waiting:
+        choices[c] = np.flatnonzero(np.isfinite(linear[c]))
+    lines = {c: linear[c][choices[c]] for c in waiting}
+    tables: dict[tuple[int, int], Floats] = {}
+    for c in waiting:
+        for other in waiting:
+            table = weights.get((classes[c].group, classes[other].group))
+            if table is not None and (c != other or classes[c].size > 1):
+                tables[c, other] = table[np.ix_(choices[c], choices[other])]
+    for c, other in [pair for pair in tables if pair[0] < pair[1]]:
+        if (split := _separate(tables[c, other])) is not None:
+            rows, columns = split
+            lines[c] = lines[c] + classes[other].size * rows
+            lines[other] = lines[other] + classes[c].size * columns
+            del tables[c, other], tables[other, c]
+    problem_of, places = np.full(len(classes), -1), [np.zeros(0, np.int64) for _ in classes]
+    problems: list[CountProblem] = []
+    for part in _components(waiting, tables):
+        start = np.cumsum([0, *(len(choices[c]) for c in part)])
+        for number, c in enumerate(part):
+            problem_of[c] = len(problems)
+            places[c] = np.arange(start[number], start[number + 1])
+        problems.append(_problem(part, classes, choices, lines, tables, places))
+    return Coordinates(
+        sure, tuple(choices), problem_of, tuple(places), tuple(problems), math.fsum(constant)
+    )
+
+
+def _separate(table: Floats) -> tuple[Floats, Floats] | None:
+    """Rows and columns whose sum a table is; None if it is no such sum."""
+    if not np.isfinite(table).all():
+        return None
+    rows, columns = table[:, 0], table[0] - table[0, 0]
+    rest = table - rows[:, None] - columns
+    scale = float(np.abs(table).max())
+    return (rows, columns) if np.abs(rest).max() <= 4e-16 * scale else None
+
+
+def _components(
+    waiting: Sequence[int], tables: Mapping[tuple[int, int], Floats]
+) -> list[list[int]]:
+    """Classes that meet, directly or by others."""
+    parts = [{c} for c in waiting]
+    for c, other in tables:
+        touched = [part for part in parts if c in part or other in part]
+        parts = [part for part in parts if part not in touched] + [set().union(*touched)]
+    return sorted(sorted(part) for part in parts)
+
+
+def _problem(
+    part: Sequence[int],
+    classes: Sequence[ConstantClass],
+    choices: Sequence[Ints],
+    lines: Mapping[int, Floats],
+    tables: Mapping[tuple[int, int], Floats],
+    places: Sequence[Ints],
+) -> CountProblem:
+    size = sum(len(choices[c]) for c in part)
+    quad, apart = np.zeros((size, size)), np.zeros((size, size), np.bool_)
+    for c in part:
+        for other in part:
+            if (c, other) in tables:
+                spot = np.ix_(places[c], places[other])
+                apart[spot] = np.isneginf(tables[c, other])
+                quad[spot] = np.where(apart[spot], 0.0, tables[c, other])
+    linear = np.concatenate([lines[c] for c in part]) - 0.5 * np.diag(quad)
+    return CountProblem(
+        block=np.concatenate([np.full(len(choices[c]), n) for n, c in enumerate(part)]),
+        total=np.array([classes[c].size for c in part], dtype=np.int64),
+        linear=linear,
+        quad=quad,
+        apart=apart,
+    )

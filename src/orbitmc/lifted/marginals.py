@@ -1,0 +1,551 @@
+"""Exact answers by counting: log Z, and how probable atoms are.
+
+`lift` finds groups, classes and coordinates of a program and says what counting will cost;
+`Lifting.count` counts. Constants with the same group and the same evidence have one profile: their
+atoms have equal probabilities.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc._util.arrays import Floats
+from orbitmc.errors import ContradictionError
+from orbitmc.lifted.cells import (
+    PairField,
+    PairTable,
+    Propositions,
+    SortCells,
+    UnaryEvidence,
+    build_cells,
+    build_pair_tables,
+    constant_weight,
+    unary_evidence,
+    visible_fields,
+    written_keys,
+)
+from orbitmc.lifted.coordinates import (
+    IMPOSSIBLE,
+    ConstantClass,
+    Coordinates,
+    EffectiveCells,
+    Group,
+    PairKnown,
+    Relations,
+    find_classes,
+    find_coordinates,
+    kind_weights,
+    merge_cells,
+    relate_groups,
+)
+from orbitmc.lifted.counts import (
+    SECONDS_PER_STATE,
+    CountMoments,
+    count_states,
+    sum_counts,
+)
+from orbitmc.lifted.evidence import Field, Known, find_links, group_twins, read_known
+from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
+from orbitmc.mln.data.database import UNKNOWN, Ints
+from orbitmc.mln.grounding.grounding import AtomTables
+from orbitmc.mln.language.syntax import Program, atoms_of
+
+MOST_PROPOSITIONS = 1024  # joint values of atoms without elements
+MOST_GROUPS = 64
+
+Law = Callable[[tuple[int, ...]], Floats]
+"""The probabilities of the values of a field, for atoms that are alike."""
+
+
+class Profile(NamedTuple):
+    """Constants of a group with one kind of evidence: all their atoms are equally probable."""
+
+    group: int
+    kind: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that counting needs beside the values of atoms without elements.
+
+    `profile_of[s]` gives the profile of each member of sort s, a number in `profiles`.
+    """
+
+    fragment: Fragment
+    known: Mapping[Field, Known]
+    groups: tuple[Group, ...]
+    evidence: tuple[UnaryEvidence, ...]
+    profiles: tuple[Profile, ...]
+    profile_of: tuple[Ints, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The count problems for one choice of values of atoms without elements."""
+
+    log_weight: float
+    propositions: Propositions
+    cells: tuple[SortCells, ...]
+    tables: Mapping[tuple[int, int], tuple[PairTable, ...]]
+    relations: Relations
+    effective: tuple[EffectiveCells, ...]
+    classes: tuple[ConstantClass, ...]
+    coordinates: Coordinates
+
+
+@dataclass(frozen=True)
+class Lifting:
+    """A program that can be counted, and about how many `states` that takes."""
+
+    setting: Setting
+    cases: tuple[Case, ...]
+    states: float
+
+    @property
+    def seconds(self) -> float:
+        """About how long counting takes."""
+        return SECONDS_PER_STATE * self.states
+
+    @property
+    def most_cells(self) -> int:
+        """The most effective cells that a group has."""
+        sizes = [len(e.leader) for case in self.cases for e in case.effective]
+        return max(sizes, default=0)
+
+    def count(self) -> "Counted":
+        """Count; the answer knows all marginals."""
+        counted = []
+        for case in self.cases:
+            try:
+                moments = tuple(map(sum_counts, case.coordinates.problems))
+            except ContradictionError:
+                continue
+            counted.append(CountedCase(self.setting, case, moments))
+        if not counted:
+            raise ContradictionError(IMPOSSIBLE)
+        return Counted(self.setting, tuple(counted))
+
+
+def lift(program: Program, tables: AtomTables) -> Lifting:
+    """Prepare counting, without any grounding; a program that is not in the fragment is refused."""
+    fragment = find_fragment(program, tables)
+    facts = read_known(fragment)
+    setting = _setting(fragment, facts)
+    visible = visible_fields(fragment)
+    cases = []
+    for propositions, log_weight in _propositions(fragment, facts):
+        try:
+            case = _case(setting, visible, propositions, log_weight)
+        except ContradictionError:
+            continue
+        cases.append(case)
+    if not cases:
+        raise ContradictionError(IMPOSSIBLE)
+    states = sum(count_states(problem) for case in cases for problem in case.coordinates.problems)
+    return Lifting(setting, tuple(cases), max(states, 1.0))
+
+
+def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
+    links = find_links(fragment, known)
+    groups: list[Group] = []
+    for number, sort in enumerate(fragment.sorts):
+        for members in group_twins(sort.members, sort.kind, links):
+            groups.append(Group(number, np.searchsorted(sort.members, members)))
+    if len(groups) > MOST_GROUPS + len(fragment.sorts):
+        linked = len(links)
+        names = sorted(
+            {
+                name.predicate
+                for name, facts in known.items()
+                if facts.elements.shape[1] == 2 and len(facts.elements)
+            }
+        )
+        raise NotLiftableError(
+            f"observed {', '.join(names)} links {linked:,} constants without a pattern "
+            f"({len(groups):,} groups)"
+        )
+    evidence = tuple(unary_evidence(fragment, sort, known) for sort in fragment.sorts)
+    profiles: list[Profile] = []
+    profile_of = [np.zeros(len(sort.members), np.int64) for sort in fragment.sorts]
+    for number, group in enumerate(groups):
+        kind_of = evidence[group.sort].kind_of[group.places]
+        kinds, which, sizes = np.unique(kind_of, return_inverse=True, return_counts=True)
+        profile_of[group.sort][group.places] = len(profiles) + which.reshape(-1)
+        profiles += [
+            Profile(number, kind, size)
+            for kind, size in zip(kinds.tolist(), sizes.tolist(), strict=True)
+        ]
+    return Setting(fragment, known, tuple(groups), evidence, tuple(profiles), tuple(profile_of))
+
+
+def _propositions(
+    fragment: Fragment, known: Mapping[Field, Known]
+) -> Iterator[tuple[dict[Field, int], float]]:
+    """All possible values of atoms without elements that rules read, with their evidence."""
+    used = {
+        Field(atom.predicate, fragment.key_of(atom))
+        for rule in fragment.rules
+        for atom in atoms_of(rule.formula)
+        if not fragment.schemas[atom.predicate].elements
+    }
+    fields = sorted(used)
+    weights = [proposition_weights(known[name]) for name in fields]
+    choices = [np.flatnonzero(np.isfinite(w)).tolist() for w in weights]
+    count = math.prod(map(len, choices))
+    if count > MOST_PROPOSITIONS:
+        raise NotLiftableError(
+            f"{len(fields)} atoms of no constant have {count:,} joint values; lifting needs at "
+            f"most {MOST_PROPOSITIONS:,}"
+        )
+    for values in itertools.product(*choices):
+        earned = math.fsum(w[value] for w, value in zip(weights, values, strict=True))
+        yield dict(zip(fields, values, strict=True)), earned
+
+
+def proposition_weights(known: Known) -> Floats:
+    """What is known of a field that belongs to no constant."""
+    return np.asarray(known.patterns[known.pattern[0] if len(known.pattern) else 0])
+
+
+def _case(
+    setting: Setting, visible: Sequence[set[Field]], values: dict[Field, int], earned: float
+) -> Case:
+    fragment = setting.fragment
+    earned += constant_weight(fragment, values)
+    if not math.isfinite(earned):
+        raise ContradictionError(IMPOSSIBLE)
+    numbers = range(len(fragment.sorts))
+    cells = tuple(
+        build_cells(fragment, number, visible[number], setting.evidence[number], values)
+        for number in numbers
+    )
+    tables = {
+        (first, second): build_pair_tables(fragment, first, second, cells, values)
+        for first, second in itertools.combinations_with_replacement(numbers, 2)
+    }
+    relations = relate_groups(setting.groups, cells, tables, PairKnown(setting.known))
+    effective = merge_cells(setting.groups, cells, relations.log)
+    classes, constant = find_classes(setting.groups, effective, cells)
+    coordinates = find_coordinates(classes, effective, relations.log)
+    unused = _unused_propositions(setting, values)
+    return Case(
+        math.fsum([earned, constant, coordinates.constant, unused]),
+        values,
+        cells,
+        tables,
+        relations,
+        tuple(effective),
+        tuple(classes),
+        coordinates,
+    )
+
+
+def _unused_propositions(setting: Setting, values: Mapping[Field, int]) -> float:
+    """What atoms without elements weigh that no rule reads."""
+    return math.fsum(
+        float(np.logaddexp.reduce(proposition_weights(known)))
+        for name, known in setting.known.items()
+        if not setting.fragment.schemas[name.predicate].elements and name not in values
+    )
+
+
+@dataclass(frozen=True)
+class CountedCase:
+    """One case, counted."""
+
+    setting: Setting
+    case: Case
+    moments: tuple[CountMoments, ...]
+    _pairs: dict[tuple[int, int], Floats] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def log_z(self) -> float:
+        return math.fsum([self.case.log_weight, *(part.log_sum for part in self.moments)])
+
+    @cached_property
+    def _class_of(self) -> dict[tuple[int, int], int]:
+        return {
+            (entry.group, kind): number
+            for number, entry in enumerate(self.case.classes)
+            for kind in entry.kinds.tolist()
+        }
+
+    def _class(self, profile: int) -> int:
+        group, kind, _ = self.setting.profiles[profile]
+        return self._class_of[group, kind]
+
+    def _effective_law(self, number: int) -> Floats:
+        """How probable the effective cells of a constant of a class are."""
+        entry, where = self.case.classes[number], self.case.coordinates
+        law = np.zeros(len(entry.log_h))
+        if where.sure[number] >= 0:
+            law[where.sure[number]] = 1.0
+        else:
+            mean = self.moments[where.problem_of[number]].mean[where.places[number]]
+            law[where.choices[number]] = mean / entry.size
+        return law
+
+    def _effective_joint(self, first: int, second: int) -> Floats:
+        """How probable the effective cells of two different constants of classes are."""
+        where, classes = self.case.coordinates, self.case.classes
+        problem = where.problem_of[first]
+        if problem < 0 or problem != where.problem_of[second]:
+            return np.outer(self._effective_law(first), self._effective_law(second))
+        one, two = where.places[first], where.places[second]
+        moments = self.moments[problem]
+        products = moments.second[np.ix_(one, two)]
+        pairs = classes[first].size * classes[second].size
+        if first == second:
+            products = products - np.diag(moments.mean[one])
+            pairs -= classes[first].size
+        law = np.zeros((len(classes[first].log_h), len(classes[second].log_h)))
+        law[np.ix_(where.choices[first], where.choices[second])] = products / pairs
+        return np.maximum(law, 0.0)
+
+    def _inner(self, profile: int) -> Floats:
+        """How probable each cell is, given its effective cell; 0 for impossible ones."""
+        return self._inner_laws[profile]
+
+    @cached_property
+    def _inner_laws(self) -> list[Floats]:
+        laws: dict[tuple[int, int], Floats] = {}
+        for number, group in enumerate(self.setting.groups):
+            cells, effective = self.case.cells[group.sort], self.case.effective[number]
+            kinds, log_h = kind_weights(group, effective, cells)
+            possible = effective.cell_of >= 0
+            for row, kind in enumerate(kinds.tolist()):
+                log = cells.log_u[kind] + effective.gain
+                top = np.where(possible, log_h[row][effective.cell_of], 0.0)
+                usable = possible & np.isfinite(top)
+                law = np.zeros(len(log))
+                law[usable] = np.exp(log[usable] - top[usable])
+                laws[number, kind] = law
+        return [laws[profile.group, profile.kind] for profile in self.setting.profiles]
+
+    def cell_law(self, profile: int) -> Floats:
+        """How probable each cell of a constant is."""
+        effective = self.case.effective[self.setting.profiles[profile].group]
+        law = self._effective_law(self._class(profile))
+        return np.where(effective.cell_of >= 0, law[effective.cell_of], 0.0) * self._inner(profile)
+
+    def pair_law(self, first: int, second: int) -> Floats:
+        """How probable the cells of two different constants are."""
+        if (first, second) not in self._pairs:
+            one, two = (
+                self.case.effective[self.setting.profiles[p].group].cell_of for p in (first, second)
+            )
+            law = self._effective_joint(self._class(first), self._class(second))
+            inner = np.outer(self._inner(first), self._inner(second))
+            self._pairs[first, second] = law[np.ix_(one, two)] * inner
+        return self._pairs[first, second]
+
+    def field_law(self, profile: int, name: Field) -> Floats:
+        """How probable the values of a field of a constant are."""
+        group, kind, _ = self.setting.profiles[profile]
+        cells = self.case.cells[self.setting.groups[group].sort]
+        size = self.setting.fragment.schemas[name.predicate].size
+        law = self.cell_law(profile)
+        if name in cells.fields:
+            column = cells.values[:, cells.fields.index(name)]
+            return np.asarray(np.bincount(column, weights=law, minlength=size), np.float64)
+        part = next(part for part in cells.summed if name in part.fields)
+        joint = _normalise(cells.joint(part, np.array([kind]))[0])
+        column = part.values[:, part.fields.index(name)]
+        return np.asarray(np.bincount(column, weights=law @ joint, minlength=size), np.float64)
+
+    def pair_field_law(self, first: int, second: int, place: PairField) -> Floats:
+        """How probable the values of a field between two different constants are."""
+        groups = self.setting.groups
+        g, h = (self.setting.profiles[p].group for p in (first, second))
+        if groups[g].sort > groups[h].sort:
+            return self.pair_field_law(second, first, PairField(place.field, not place.forward))
+        size = self.setting.fragment.schemas[place.field.predicate].size
+        tables = self.case.tables[groups[g].sort, groups[h].sort]
+        number, table = next((n, t) for n, t in enumerate(tables) if place in t.fields)
+        known = self.case.relations.known[g, h][number]
+        joint = _normalise(table.given(known))
+        weights = np.einsum("ij,ijw->w", self.pair_law(first, second), joint)
+        column = table.values[:, table.fields.index(place)]
+        return np.asarray(np.bincount(column, weights=weights, minlength=size), np.float64)
+
+
+def _normalise(log: Floats) -> Floats:
+    """Weights along the last axis that add up to one; zeros where there is none."""
+    top = log.max(axis=-1, keepdims=True)
+    weights = np.exp(log - np.where(np.isfinite(top), top, 0.0))
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.asarray(weights / np.where(total > 0, total, 1.0))
+
+
+@dataclass(frozen=True)
+class AtomClass:
+    """So many atoms that are equally probable, and the code of one of them."""
+
+    code: int
+    count: int
+    probability: float
+
+
+@dataclass(frozen=True)
+class Counted:
+    """All that counting has found out."""
+
+    setting: Setting
+    cases: tuple[CountedCase, ...]
+
+    @cached_property
+    def log_z(self) -> float:
+        """The logarithm of the sum of all weights."""
+        return float(np.logaddexp.reduce([case.log_z for case in self.cases]))
+
+    @property
+    def dropped(self) -> float:
+        """No larger share of the sum was left out."""
+        shares = [[part.dropped for part in case.moments] for case in self.cases]
+        return max(map(sum, shares), default=0.0)
+
+    @property
+    def states(self) -> float:
+        """How many states were added up."""
+        return sum(part.states for case in self.cases for part in case.moments)
+
+    @cached_property
+    def _shares(self) -> list[float]:
+        """How probable each case is."""
+        top = max(case.log_z for case in self.cases)
+        weights = [math.exp(case.log_z - top) for case in self.cases]
+        return [weight / math.fsum(weights) for weight in weights]
+
+    def proposition_law(self, name: Field) -> Floats:
+        """How probable the values of a field are that belongs to no constant."""
+        if name not in self.cases[0].case.propositions:
+            return _normalise(proposition_weights(self.setting.known[name]))
+        law = np.zeros(self.setting.fragment.schemas[name.predicate].size)
+        for share, case in zip(self._shares, self.cases, strict=True):
+            law[case.case.propositions[name]] += share
+        return law
+
+    def field_law(self, profile: int, name: Field) -> Floats:
+        """How probable the values of a field of a constant are."""
+        laws = [case.field_law(profile, name) for case in self.cases]
+        return np.asarray(np.average(laws, axis=0, weights=self._shares))
+
+    def pair_field_law(self, first: int, second: int, place: PairField) -> Floats:
+        """How probable the values of a field between two different constants are."""
+        laws = [case.pair_field_law(first, second, place) for case in self.cases]
+        return np.asarray(np.average(laws, axis=0, weights=self._shares))
+
+    def probabilities(self, predicate: str, codes: Ints) -> Floats:
+        """How probable it is that atoms of a predicate are true, by their codes."""
+        kinds, law, values = self.classify(predicate, codes)
+        unique, which = np.unique(kinds, axis=0, return_inverse=True)
+        table = np.array([law(tuple(row)) for row in unique.tolist()])
+        return np.asarray(table[which.reshape(-1), values])
+
+    def classify(self, predicate: str, codes: Ints) -> tuple[Ints, Law, Ints]:
+        """For atoms: rows that are equal for equal ones, the law of such a row, and values."""
+        fragment = self.setting.fragment
+        atoms, schema = fragment.atoms[predicate], fragment.schemas[predicate]
+        columns = atoms.arguments(codes, fragment.universe)
+        keys = [columns[place] for place in schema.written]
+        elements = [columns[place] for place in schema.elements]
+        types = [fragment.program.predicates[predicate].types[place] for place in schema.elements]
+        profiles = [
+            self._profile_of[kind][column] for kind, column in zip(types, elements, strict=True)
+        ]
+        values = codes % atoms.width if schema.values else np.ones(len(codes), np.int64)
+        if len(elements) < 2:
+            rows = np.array([*profiles, *keys]).reshape(-1, len(codes)).T
+            count = len(elements)
+
+            def law(row: tuple[int, ...]) -> Floats:
+                name = Field(predicate, row[count:])
+                return self.field_law(row[0], name) if count else self.proposition_law(name)
+
+            return rows, law, values
+        same = (elements[0] == elements[1]) & (types[0] == types[1])
+        rows = np.array([same.astype(np.int64), *profiles, *keys]).reshape(-1, len(codes)).T
+
+        def pair_law(row: tuple[int, ...]) -> Floats:
+            name = Field(predicate, row[3:])
+            if row[0]:
+                return self.field_law(row[1], name)
+            return self.pair_field_law(row[1], row[2], PairField(name, True))
+
+        return rows, pair_law, values
+
+    def atom_classes(self, predicate: str) -> Iterator["AtomClass"]:
+        """Atoms of a predicate that nobody knows, in classes of equally probable ones."""
+        fragment = self.setting.fragment
+        schema = fragment.schemas[predicate]
+        types = [fragment.program.predicates[predicate].types[place] for place in schema.elements]
+        first_of = self._first_members
+        profiles = [first_of[kind] for kind in types]
+        for chosen in itertools.product(*profiles):
+            for members, count in self._members(types, chosen):
+                for key in written_keys(fragment, predicate):
+                    yield from self._class_values(predicate, key, members, count)
+
+    def _members(
+        self, types: Sequence[str], chosen: Sequence[int]
+    ) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Of constants with some profiles: examples, and how many there are; pairs with itself."""
+        sizes = [self.setting.profiles[profile].size for profile in chosen]
+        firsts = [self._first_members[kind][p] for kind, p in zip(types, chosen, strict=True)]
+        if len(chosen) < 2 or chosen[0] != chosen[1]:
+            yield tuple(first[0] for first in firsts), math.prod(sizes)
+            return
+        yield (firsts[0][0], firsts[0][0]), sizes[0]
+        if sizes[0] > 1:
+            yield (firsts[0][0], firsts[0][1]), sizes[0] * (sizes[0] - 1)
+
+    def _class_values(
+        self, predicate: str, key: tuple[int, ...], members: tuple[int, ...], count: int
+    ) -> Iterator["AtomClass"]:
+        """A class for each value of a field that is possible, if several are."""
+        fragment = self.setting.fragment
+        schema, atoms = fragment.schemas[predicate], fragment.atoms[predicate]
+        code = sum(
+            int(atoms.radix[place]) * number
+            for place, number in zip(
+                (*schema.elements, *schema.written), (*members, *key), strict=True
+            )
+        )
+        codes = code + np.arange(schema.size) if schema.values else np.array([code])
+        unknown = codes[atoms.status(codes) == UNKNOWN]
+        if len(unknown):
+            for one, probability in zip(
+                unknown.tolist(), self.probabilities(predicate, unknown).tolist(), strict=True
+            ):
+                yield AtomClass(one, count, probability)
+
+    @cached_property
+    def _first_members(self) -> dict[str, dict[int, list[int]]]:
+        """Up to two constants of each profile, by type."""
+        members: dict[str, dict[int, list[int]]] = {}
+        for kind, profiles in self._profile_of.items():
+            order = np.argsort(profiles, kind="stable")
+            unique, first = np.unique(profiles[order], return_index=True)
+            members[kind] = {
+                profile: order[place : place + 2].tolist()
+                for profile, place in zip(unique.tolist(), first.tolist(), strict=True)
+            }
+        return members
+
+    @cached_property
+    def _profile_of(self) -> dict[str, Ints]:
+        """The profile of each constant of a type."""
+        fragment = self.setting.fragment
+        tables = {
+            sort.kind: np.zeros(fragment.universe.size(sort.kind), np.int64)
+            for sort in fragment.sorts
+        }
+        for sort, profiles in zip(fragment.sorts, self.setting.profile_of, strict=True):
+            tables[sort.kind][sort.members] = profiles
+        return tables
