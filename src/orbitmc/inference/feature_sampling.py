@@ -1,7 +1,5 @@
 """Answer a question about a feature by sampling, with all that marginals know of the run.
 
-Notes of a run for questions about several variables: features, summed up in batches.
-
 States of the variables that matter are kept until there are many of them; then features are
 evaluated outside of compiled code, on all of them at once. Where a question allows it, one variable
 is averaged over, by its probabilities given all others (Rao-Blackwell).

@@ -1,7 +1,4 @@
-"""Where chains start: annealed states, states of high weight, and the best that cooling finds.
-
-States of high weight by cooling chains slowly, then climbing.
-"""
+"""Where chains start: annealed states, states of high weight, and the best that cooling finds."""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
