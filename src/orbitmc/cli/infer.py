@@ -91,7 +91,8 @@ def infer(
         for remark in () if quiet else asked.remarks:
             print_remark(remark)
         reserve = _log_z_seconds(settings) if log_z else 0.0
-        reserve += answers.delivery_seconds(asked.plain, json=json, output=output)
+        if asked.is_ground:
+            reserve += answers.delivery_seconds(asked.plain, json=json, output=output)
         answer, code = _ask(asked, settings, writer, reserve, quiet=quiet)
         if log_z and answer.about.log_z is None and not answer.about.interrupted:
             answer = _with_log_z(answer, asked.model, settings)

@@ -61,16 +61,29 @@ class ModelInput:
     again.
     """
 
-    plain: "Model"
+    read: "Model | None"
     evidence: "Evidence | None"
     record: Mapping[str, Any]
     names: tuple[str, ...] | None = None
     program: "MarkovLogic | None" = None
 
     @property
+    def plain(self) -> "Model":
+        """The model before evidence; that of a program is ground now, if it was not before."""
+        if self.program is not None:
+            return self.program.model
+        assert self.read is not None
+        return self.read
+
+    @property
     def source(self) -> "Model | MarkovLogic":
         """Whom to ask."""
         return self.plain if self.program is None else self.program
+
+    @property
+    def is_ground(self) -> bool:
+        """Whether the model is there; a program that may be counted is ground when it must be."""
+        return self.program is None or self.program.is_ground
 
     @cached_property
     def model(self) -> "Model":
@@ -85,7 +98,8 @@ class ModelInput:
     def rows(self) -> float:
         """How many rows an answer has; infinite where that is not known before."""
         if self.program is not None:
-            return math.inf if self.program.conjunctions else len(self.program.asked.names)
+            unclear = self.program.conjunctions or not self.is_ground
+            return math.inf if unclear else len(self.program.asked.names)
         domains = self.plain.domains()
         return sum(len(domains[name]) for name in self.names or domains)
 
@@ -164,7 +178,7 @@ def logic_question(
         "pieces": [*(str(file.resolve()) for file in files), *texts],
         "logic": asdict(replace(options, query_file=file)),
     }
-    return ModelInput(asked.model, None, record, program=asked)
+    return ModelInput(None, None, record, program=asked)
 
 
 def _split_pieces(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:

@@ -158,7 +158,7 @@ METHOD_HELP = (
     "approximate ones."
 )
 MethodName = Annotated[
-    Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"],
+    Literal["auto", "exact", "counting", "gibbs", "mcsat", "lifted", "lmh"],
     option("--method", METHOD, METHOD_HELP, shown=True),
 ]
 GENERATORS_HELP = (

@@ -74,7 +74,7 @@ def by_method(model: om.Model, method: str, *, seconds: float, memory: int = MEM
     >>> by_method(om.ising_grid(3, 3, 0.3), "gibbs", seconds=1.0).name
     'gibbs'
     """
-    sampling = [name for name in METHODS if name not in ("auto", "exact")]
+    sampling = [name for name in METHODS if name not in ("auto", "exact", "counting")]
     if method not in sampling:
         raise InputError(f"unknown method {method!r}; there are {', '.join(sampling)}")
     settings = Settings(method=method, seconds=seconds, memory=memory)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ BLANK_CELLS = ("", "", "", "")  # a value without error has no numbers in these 
 
 def headings(answer: Marginals) -> tuple[str, ...]:
     """Column titles: an answer without sampling error needs fewer."""
-    return CERTAIN_HEADINGS if answer.about.method == "exact" else SAMPLED_HEADINGS
+    return CERTAIN_HEADINGS if answer.about.is_exact else SAMPLED_HEADINGS
 
 
 def rows(answer: Marginals, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator[tuple[str, ...]]:

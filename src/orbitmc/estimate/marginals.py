@@ -321,6 +321,11 @@ class About:
     frozen: Culprits = field(default_factory=Culprits, repr=False, compare=False)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether nothing was sampled."""
+        return self.method in ("exact", "counting")
+
+    @property
     def updates_per_second(self) -> float:
         return self.updates / self.seconds if self.seconds else 0.0
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from orbitmc import inference
 from orbitmc._numba.compile_log import time_limit, working_time
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from orbitmc.sampling.run import RunObserver
 
 
-METHODS = ("auto", "exact", "gibbs")
+METHODS = ("auto", "exact", "counting", "gibbs")
 LATEST = 1.1  # times the seconds that were asked for, and a little more: then a pass is given up
 MORE = 0.4  # seconds
 VARIABLES_PER_SECOND = 2_000  # that may be summed out, in a fifth of the time
@@ -74,7 +76,8 @@ def log_z(
     chosen = merge_options(settings, options)
     if chosen.method not in METHODS:
         raise InputError(f"log Z is found by {', '.join(METHODS)}, not by {chosen.method!r}")
-    return answer(Query(model, evidence, LogZQuestion), chosen)
+    count = None if isinstance(model, Model) else partial(inference.count_log_z, model)
+    return answer(Query(model, evidence, LogZQuestion, count), chosen)
 
 
 class LogZQuestion:

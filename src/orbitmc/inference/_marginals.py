@@ -98,15 +98,25 @@ def marginals_query(
         model, listed = model.asking(names), None
         if model.conjunctions:
             return inference.conjunctions_query(model)
-    asked = Provenance(
-        model if isinstance(model, Model) else model.model,
-        _check,
+
+    def provenance() -> Provenance:
+        return Provenance(
+            model if isinstance(model, Model) else model.model,
+            _check,
+            evidence,
+            {} if settings is None else settings.changed(),
+            command,
+            None if isinstance(model, Model) else model.in_atoms,
+        )
+
+    return Query(
+        model,
         evidence,
-        {} if settings is None else settings.changed(),
-        command,
-        None if isinstance(model, Model) else model.in_atoms,
+        lambda view: MarginalsQuestion(view, listed, kernel, provenance()),
+        None
+        if isinstance(model, Model)
+        else lambda settings: inference.count_marginals(model, settings, provenance),
     )
-    return Query(model, evidence, lambda view: MarginalsQuestion(view, listed, kernel, asked))
 
 
 def _check(marginals: Marginals) -> Checks:

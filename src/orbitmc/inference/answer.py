@@ -78,11 +78,13 @@ def answer(
     reserve: float = 0.0,
     checkpoint: CheckpointWriter | None = None,
 ) -> Answer:
-    """Answer a query: from what is eliminated already, by elimination, or by chains.
+    """Answer a query: by counting, from what is eliminated already, by elimination, or by chains.
 
     A timed run leaves `reserve` seconds for what is done after it. It is saved by the writer of a
     `checkpoint`, or where settings say.
     """
+    if query.count is not None and (counted := query.count(settings)) is not None:
+        return counted
     plain = query.bind(view_of(query.model))
     if not plain.can_resume:
         require_no_checkpoint(settings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +170,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     """Choose for a model whose weights can be added up, and say what that took."""
     begun, before = asked_at(settings), _spent(settings)
     settings.require_use()
+    if settings.method == "counting":
+        raise InputError("counting is for marginals and log Z of Markov logic programs")
     settings.schedule()  # refuses two ends
     if settings.approximation is not None:
         inference.program_of(model)  # refuses other models
@@ -189,21 +191,39 @@ def _plan_parts(model: Model, settings: Settings) -> Plan:
     elimination, reason = plan_elimination(model.graph, settings)
     if elimination is not None:
         return Plan(model, exact, reason, elimination)
+    split = split_components(model, settings)
+    if split is None:
+        return _plan_sampling(model, settings, reason)
+    hard = replace(split.hard, observed={})
+    beside = Plan(split.easy, exact, split.cost, split.elimination)
+    return replace(_plan_sampling(hard, settings, reason), beside=beside)
+
+
+class Split(NamedTuple):
+    """Components that elimination affords together, at a cost in words, and the other ones."""
+
+    easy: Model
+    hard: Model
+    elimination: EliminationPlan
+    cost: str
+
+
+def split_components(model: Model, settings: Settings) -> Split | None:
+    """Set as few of the largest components apart as leave an affordable rest; None if none do."""
     part_of = components(model.graph)
     sizes = np.bincount(part_of, minlength=1)
     largest, count = np.argsort(-sizes, kind="stable"), 1
     while count < min(len(sizes), MOST_SAMPLED_COMPONENTS) and _has_time_to_split(settings):
-        sampled = np.isin(part_of, largest[:count])
-        if SECONDS_PER_BUCKET * int((~sampled).sum()) > most_seconds(settings):
+        apart = np.isin(part_of, largest[:count])
+        if SECONDS_PER_BUCKET * int((~apart).sum()) > most_seconds(settings):
             break
-        easy = select_variables(model, np.flatnonzero(~sampled))
+        easy = select_variables(model, np.flatnonzero(~apart))
         elimination, cost = plan_elimination(easy.graph, settings)
         if elimination is not None:
-            hard = replace(select_variables(model, np.flatnonzero(sampled)), observed={})
-            beside = Plan(easy, exact, cost, elimination)
-            return replace(_plan_sampling(hard, settings, reason), beside=beside)
+            hard = select_variables(model, np.flatnonzero(apart))
+            return Split(easy, hard, elimination, cost)
         count *= 4
-    return _plan_sampling(model, settings, reason)
+    return None
 
 
 def _has_time_to_split(settings: Settings) -> bool:

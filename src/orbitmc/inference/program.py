@@ -117,20 +117,26 @@ class MarkovLogic(HtmlRepr):
     """A program, and the atoms that were asked about.
 
     `model` is what is sampled; `in_atoms` says its marginals in terms of the atoms. A query may
-    ask about `conjunctions` of atoms, too. A large program that can be counted is not ground
-    before somebody needs its model.
+    ask about `conjunctions` of atoms, too; without a query, nothing is `named`. A large program
+    that can be counted is not ground before somebody needs its model.
     """
 
     source: ProgramSource
     patterns: tuple[Pattern, ...]
     remarks: tuple[str, ...] = field(default=())
     conjunctions: tuple[tuple[Pattern, ...], ...] = field(default=())
+    named: bool = False
 
     def __str__(self) -> str:
         """Say how large the program is when it is grounded."""
-        if "ground" not in vars(self.source):
+        if not self.is_ground:
             return f"MarkovLogic({self.source.unknown_atoms:,} unknown atoms, not ground yet)"
         return f"MarkovLogic({len(self.asked.names):,} atoms asked about, {self.model})"
+
+    @property
+    def is_ground(self) -> bool:
+        """Whether the groundings are there already."""
+        return "ground" in vars(self.source)
 
     @property
     def ground(self) -> Ground:
@@ -170,7 +176,10 @@ class MarkovLogic(HtmlRepr):
         text = query if isinstance(query, str) else ";".join(query)
         program = self.source.program
         return replace(
-            self, patterns=read_query(text, program), conjunctions=read_conjunctions(text, program)
+            self,
+            patterns=read_query(text, program),
+            conjunctions=read_conjunctions(text, program),
+            named=True,
         )
 
     def atoms_in(self, query: Names) -> Sequence[str]:
@@ -316,13 +325,14 @@ def ground_program(
         program = split_into_clauses(program, universe(program, [known]))
     source = ProgramSource(program, known, world, max_groundings, memory, watch)
     if not _can_wait(source):
-        source.ground  # noqa: B018: what cannot be ground is refused while it is read
+        _ = source.ground  # what cannot be ground is refused while it is read
     joined = read_conjunctions(query, program) if query is not None else ()
-    return MarkovLogic(source, patterns or _unknown_patterns(source), tuple(remarks), joined)
+    asked_about = patterns or _unknown_patterns(source)
+    return MarkovLogic(source, asked_about, tuple(remarks), joined, query is not None)
 
 
 def _can_wait(source: ProgramSource) -> bool:
-    """Whether a program is large and can be counted, so that perhaps nobody needs its groundings."""
+    """Whether a program is large and can be counted: perhaps nobody needs its groundings."""
     return source.unknown_atoms > GROUND_AT_ONCE and not isinstance(source.lifting, str)
 
 

@@ -297,8 +297,12 @@ class Question(Protocol[AnswerCo]):
 
 @dataclass(frozen=True)
 class Query(Generic[Answer]):
-    """A model or a program, what is known of it, and a question that `bind` puts to a view."""
+    """A model or a program, what is known of it, and a question that `bind` puts to a view.
+
+    Of a program, `count` answers without grounding, or gives None if that is not wanted.
+    """
 
     model: Model | Program
     evidence: Evidence | None
     bind: Callable[[View], Question[Answer]]
+    count: Callable[[Settings], Answer | None] | None = None

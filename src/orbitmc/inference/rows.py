@@ -512,7 +512,7 @@ class RowAnswerer:
         """Enter what was found into all rows that say the same."""
         columns = marginals.columns
         self.probability[:, alike] = columns.probability[:, None]
-        if marginals.about.method != "exact":
+        if not marginals.about.is_exact:
             self.sampled.update(dict.fromkeys(alike, _worst(marginals)))
             errors = Errors(columns.standard_error, columns.low, columns.high)
             self.errors.update(dict.fromkeys(alike, errors))

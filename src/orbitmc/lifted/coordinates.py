@@ -139,7 +139,9 @@ def merge_cells(
     groups: Sequence[Group], cells: Sequence[SortCells], log: Mapping[tuple[int, int], Floats]
 ) -> list[EffectiveCells]:
     """Join the cells of each group that all groups treat alike, up to a factor."""
-    possible = [np.isfinite(_rows(group, cells[group.sort])).any(axis=0) for group in groups]
+    possible = [
+        np.asarray(np.isfinite(_rows(group, cells[group.sort])).any(axis=0)) for group in groups
+    ]
     return [_merge_group(number, groups, possible, log) for number in range(len(groups))]
 
 
@@ -328,7 +330,7 @@ def _problems(
             lines[other] = lines[other] + classes[c].size * columns
             del tables[c, other], tables[other, c]
     problem_of, places = np.full(len(classes), -1), [np.zeros(0, np.int64) for _ in classes]
-    problems = []
+    problems: list[CountProblem] = []
     for part in _components(waiting, tables):
         start = np.cumsum([0, *(len(choices[c]) for c in part)])
         for number, c in enumerate(part):

@@ -3,7 +3,7 @@
 A state N has a count for each coordinate, a cell of a class; the counts of a class, its block, add
 up to its size. Its log-weight is
 
-    f(N) = sum over blocks of lgamma(n + 1) + sum over t of (h[t] N[t] - lgamma(N[t] + 1)) + N'QN / 2
+    f(N) = sum over blocks lgamma(n + 1) + sum over t (h[t] N[t] - lgamma(N[t] + 1)) + N'QN / 2
 
 Boxes of states are halved until they are small enough to be summed, or proven to be negligible:
 what is dropped that way is known and told. All values are differences from a state of reference,
@@ -102,8 +102,11 @@ class _Memory(NamedTuple):
 WAITING, TOTAL, SCALE, BEST, DROPPED, STATES = range(6)
 
 
-def sum_counts(problem: CountProblem) -> CountMoments:
-    """Add up all states but those that are proven to be negligible."""
+def sum_counts(problem: CountProblem, *, leaf: float = LEAF) -> CountMoments:
+    """Add up all states but those that are proven to be negligible.
+
+    A box is added up if the log of its number of states is at most `leaf`.
+    """
     blocks, size = len(problem.total), len(problem.block)
     if size == 0:
         return CountMoments(0.0, np.zeros(0), np.zeros((0, 0)), 0.0, 1.0)
@@ -131,7 +134,7 @@ def sum_counts(problem: CountProblem) -> CountMoments:
     possible = math.isfinite(value)
     progress.numbers[[WAITING, BEST]] = 1.0, 0.0 if possible else -math.inf
     while progress.numbers[WAITING] > 0:
-        _advance(search, progress, memory, WORK_AT_A_TIME)
+        _advance(search, progress, memory, leaf, WORK_AT_A_TIME)
         check_interrupt()
         if progress.numbers[WAITING] + 4 >= DEEPEST:
             raise LimitError("counting needs more boxes than there is room for")
@@ -322,7 +325,7 @@ def _tighten(search: _Search, low: Ints, high: Ints) -> bool:
 
 @shared
 def _undecided(search: _Search, low: Ints, high: Ints) -> int:
-    """A coordinate that must be decided, because another excludes it; -1 if none, -2 if both are."""
+    """A coordinate to decide, because another excludes it; -1 if none, -2 if both are used."""
     place = -1
     for t in range(len(low)):
         for s in range(t):
@@ -539,7 +542,9 @@ def _sum_leaf(search: _Search, progress: _Progress, memory: _Memory) -> None:
 
 
 @compiled
-def _advance(search: _Search, progress: _Progress, memory: _Memory, work: float) -> None:
+def _advance(
+    search: _Search, progress: _Progress, memory: _Memory, leaf: float, work: float
+) -> None:
     """Take boxes from the stack until none waits or enough work is done."""
     numbers = progress.numbers
     size = len(search.block)
@@ -564,7 +569,7 @@ def _advance(search: _Search, progress: _Progress, memory: _Memory, work: float)
             if bound + volume < numbers[BEST] - NEGLIGIBLE:
                 numbers[DROPPED] += math.exp(bound + volume - numbers[BEST])
                 continue
-            if volume <= LEAF:
+            if volume <= leaf:
                 _sum_leaf(search, progress, memory)
                 numbers[STATES] += math.exp(volume)
                 continue

@@ -27,6 +27,7 @@ from orbitmc.lifted.cells import (
     constant_weight,
     unary_evidence,
     visible_fields,
+    written_keys,
 )
 from orbitmc.lifted.coordinates import (
     IMPOSSIBLE,
@@ -50,7 +51,7 @@ from orbitmc.lifted.counts import (
 )
 from orbitmc.lifted.evidence import Field, Known, find_links, group_twins, read_known
 from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
-from orbitmc.mln.data.database import Ints
+from orbitmc.mln.data.database import UNKNOWN, Ints
 from orbitmc.mln.grounding.grounding import AtomTables
 from orbitmc.mln.language.syntax import Program, atoms_of
 
@@ -147,7 +148,7 @@ def lift(program: Program, tables: AtomTables) -> Lifting:
     if not cases:
         raise ContradictionError(IMPOSSIBLE)
     states = sum(count_states(problem) for case in cases for problem in case.coordinates.problems)
-    return Lifting(setting, tuple(cases), states)
+    return Lifting(setting, tuple(cases), max(states, 1.0))
 
 
 def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
@@ -352,11 +353,11 @@ class CountedCase:
         law = self.cell_law(profile)
         if name in cells.fields:
             column = cells.values[:, cells.fields.index(name)]
-            return np.bincount(column, weights=law, minlength=size)
+            return np.asarray(np.bincount(column, weights=law, minlength=size), np.float64)
         part = next(part for part in cells.summed if name in part.fields)
         joint = _normalise(cells.joint(part, np.array([kind]))[0])
         column = part.values[:, part.fields.index(name)]
-        return np.bincount(column, weights=law @ joint, minlength=size)
+        return np.asarray(np.bincount(column, weights=law @ joint, minlength=size), np.float64)
 
     def pair_field_law(self, first: int, second: int, place: PairField) -> Floats:
         """How probable the values of a field between two different constants are."""
@@ -371,7 +372,7 @@ class CountedCase:
         joint = _normalise(table.given(known))
         weights = np.einsum("ij,ijw->w", self.pair_law(first, second), joint)
         column = table.values[:, table.fields.index(place)]
-        return np.bincount(column, weights=weights, minlength=size)
+        return np.asarray(np.bincount(column, weights=weights, minlength=size), np.float64)
 
 
 def _normalise(log: Floats) -> Floats:
@@ -380,6 +381,15 @@ def _normalise(log: Floats) -> Floats:
     weights = np.exp(log - np.where(np.isfinite(top), top, 0.0))
     total = weights.sum(axis=-1, keepdims=True)
     return np.asarray(weights / np.where(total > 0, total, 1.0))
+
+
+@dataclass(frozen=True)
+class AtomClass:
+    """So many atoms that are equally probable, and the code of one of them."""
+
+    code: int
+    count: int
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -469,6 +479,64 @@ class Counted:
             return self.pair_field_law(row[1], row[2], PairField(name, True))
 
         return rows, pair_law, values
+
+    def atom_classes(self, predicate: str) -> Iterator["AtomClass"]:
+        """Atoms of a predicate that nobody knows, in classes of equally probable ones."""
+        fragment = self.setting.fragment
+        schema = fragment.schemas[predicate]
+        types = [fragment.program.predicates[predicate].types[place] for place in schema.elements]
+        first_of = self._first_members
+        profiles = [first_of[kind] for kind in types]
+        for chosen in itertools.product(*profiles):
+            for members, count in self._members(types, chosen):
+                for key in written_keys(fragment, predicate):
+                    yield from self._class_values(predicate, key, members, count)
+
+    def _members(
+        self, types: Sequence[str], chosen: Sequence[int]
+    ) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Of constants with some profiles: examples, and how many there are; pairs with itself."""
+        sizes = [self.setting.profiles[profile].size for profile in chosen]
+        firsts = [self._first_members[kind][p] for kind, p in zip(types, chosen, strict=True)]
+        if len(chosen) < 2 or chosen[0] != chosen[1]:
+            yield tuple(first[0] for first in firsts), math.prod(sizes)
+            return
+        yield (firsts[0][0], firsts[0][0]), sizes[0]
+        if sizes[0] > 1:
+            yield (firsts[0][0], firsts[0][1]), sizes[0] * (sizes[0] - 1)
+
+    def _class_values(
+        self, predicate: str, key: tuple[int, ...], members: tuple[int, ...], count: int
+    ) -> Iterator["AtomClass"]:
+        """A class for each value of a field that is possible, if several are."""
+        fragment = self.setting.fragment
+        schema, atoms = fragment.schemas[predicate], fragment.atoms[predicate]
+        code = sum(
+            int(atoms.radix[place]) * number
+            for place, number in zip(
+                (*schema.elements, *schema.written), (*members, *key), strict=True
+            )
+        )
+        codes = code + np.arange(schema.size) if schema.values else np.array([code])
+        unknown = codes[atoms.status(codes) == UNKNOWN]
+        if len(unknown):
+            for one, probability in zip(
+                unknown.tolist(), self.probabilities(predicate, unknown).tolist(), strict=True
+            ):
+                yield AtomClass(one, count, probability)
+
+    @cached_property
+    def _first_members(self) -> dict[str, dict[int, list[int]]]:
+        """Up to two constants of each profile, by type."""
+        members: dict[str, dict[int, list[int]]] = {}
+        for kind, profiles in self._profile_of.items():
+            order = np.argsort(profiles, kind="stable")
+            unique, first = np.unique(profiles[order], return_index=True)
+            members[kind] = {
+                profile: order[place : place + 2].tolist()
+                for profile, place in zip(unique.tolist(), first.tolist(), strict=True)
+            }
+        return members
 
     @cached_property
     def _profile_of(self) -> dict[str, Ints]:

@@ -152,7 +152,7 @@ def _model(model: Model) -> str:
 def _marginals(answer: Marginals) -> str:
     rows, left_out = marginal_table(answer, MOST_NOTEBOOK_ROWS)
     more = f"<p>… and {left_out:,} more rows; answer.to_frame() has all</p>" if left_out else ""
-    exact = answer.about.method == "exact"
+    exact = answer.about.is_exact
     word, _, sentence = (
         f"exact: {describe_method(answer)}" if exact else verdict(answer)
     ).partition(": ")

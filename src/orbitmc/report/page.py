@@ -75,7 +75,7 @@ def verdict_counts(answer: Marginals) -> str:
 
 def health(answer: Marginals) -> str:
     """R-hat, effective samples, persistence, and the variables that need a look."""
-    if answer.about.method == "exact":
+    if answer.about.is_exact:
         return verdict_counts(answer) + paragraph("An exact answer has no chains.")
     sampled = np.isfinite(answer.columns.ess)
     counts = verdict_counts(answer)
@@ -197,7 +197,7 @@ def method(answer: Marginals) -> str:
 
 def _race(about: About) -> str:
     if not about.race:
-        return paragraph("No jumps were tried.") if about.method != "exact" else ""
+        return paragraph("No jumps were tried.") if not about.is_exact else ""
     rows = [
         [
             safe(trial["family"]),
@@ -289,7 +289,7 @@ def _python(answer: Marginals) -> str:
     about = answer.about
     if about.moves is not None:
         settings |= {"method": "lmh", "moves": dict(about.moves)}
-    if about.method != "exact" and settings.keys().isdisjoint(ENDS):
+    if not about.is_exact and settings.keys().isdisjoint(ENDS):
         settings["seconds"] = 10.0
     words = "".join(f", {name}={value!r}" for name, value in settings.items())
     evidence = "" if not provenance.evidence else f", evidence={_plain(provenance.evidence)!r}"
@@ -302,7 +302,7 @@ def _plain(evidence: Any) -> dict[str, Any]:
 
 def _reproducibility(answer: Marginals) -> str:
     about = answer.about
-    if about.method == "exact":
+    if about.is_exact:
         return "An exact answer is the same every time."
     settings = answer.asked.settings if answer.asked is not None else {}
     if settings.get("samples") is not None:
@@ -321,9 +321,10 @@ def methods_paragraph(answer: Marginals) -> str:
     """A paragraph that says what was done, with the numbers that readers ask for."""
     about = answer.about
     variables = f"{len(answer):,} variables"
-    if about.method == "exact":
+    if about.is_exact:
+        way = "lifted counting" if about.method == "counting" else "variable elimination"
         return (
-            f"Marginals of {variables} were computed exactly by variable elimination with orbitmc "
+            f"Marginals of {variables} were computed exactly by {way} with orbitmc "
             f"{__version__} ({about.seconds:.2g} s)."
         )
     r_hat, ess = worst(answer)
@@ -427,7 +428,7 @@ def page(answer: Marginals, rows: str) -> tuple[str, int]:
         "Question": _question(answer),
         "Marginals": table,
         "Health": health(answer),
-        "Error over time": course(answer) if answer.about.method != "exact" else "",
+        "Error over time": course(answer) if not answer.about.is_exact else "",
         "Method": method(answer),
         "Symmetries": symmetries(answer, checked),
         "Exact values": _beside_exact(answer, checked),
@@ -467,7 +468,7 @@ def _anchor(title: str) -> str:
 
 def _verdict(answer: Marginals) -> str:
     """One sentence, and what to do next."""
-    if answer.about.method == "exact":
+    if answer.about.is_exact:
         words, after = "The answer is exact.", describe_method(answer)
     else:
         words, _, after = verdict(answer).partition("; ")
@@ -476,7 +477,7 @@ def _verdict(answer: Marginals) -> str:
     warnings = "".join(
         paragraph(f"Warning: {safe(w, LONGEST_PARAGRAPH)}.") for w in answer.about.warnings
     )
-    next_step = "" if answer.about.method == "exact" else "What next: "
+    next_step = "" if answer.about.is_exact else "What next: "
     following = paragraph(f"{next_step}{safe(after, LONGEST_PARAGRAPH)}.")
     says = paragraph(safe(words, LONGEST_PARAGRAPH), "says")
     return f'<div class="verdict {kind}">{says}{following}{warnings}</div>'

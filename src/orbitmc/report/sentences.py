@@ -30,7 +30,7 @@ ADVISED = ("gibbs", "lifted", "lmh", "mcsat", "exact")
 def remarks(answer: Marginals) -> list[str]:
     """What to say beside the numbers, a sentence or two per line."""
     warnings = [f"warning: {warning}" for warning in answer.about.warnings]
-    if answer.about.method == "exact":
+    if answer.about.is_exact:
         return [describe_method(answer), *warnings]
     return [describe_method(answer), *warnings, verdict(answer)]
 
@@ -38,7 +38,7 @@ def remarks(answer: Marginals) -> list[str]:
 def describe_method(answer: Marginals) -> str:
     """Say what was done and why."""
     about = answer.about
-    if about.method == "exact":
+    if about.is_exact:
         return f"exact ({about.reason}), found in {about.seconds:.2g} s{_log_z(about)}"
     rate = about.updates_per_second / 1e6
     return (
@@ -69,7 +69,7 @@ def _jumps(outcomes: Mapping[str, int]) -> str:
 
 def verdict(answer: Marginals) -> str:
     """Say whether to believe the numbers, and if not, what to do: the same words everywhere."""
-    if answer.about.method == "exact":
+    if answer.about.is_exact:
         return "exact: no sampling error"
     counts = answer.verdicts()
     if answer.about.interrupted:

@@ -1,4 +1,5 @@
 from orbitmc.mln.data.database import TRUE as TRUE
+from orbitmc.mln.data.database import UNKNOWN as UNKNOWN
 from orbitmc.mln.data.database import Database as Database
 from orbitmc.mln.data.database import Facts as Facts
 from orbitmc.mln.data.database import Ints as Ints

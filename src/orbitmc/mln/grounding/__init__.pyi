@@ -1,4 +1,5 @@
 from orbitmc.mln.grounding.atoms import Atoms as Atoms
+from orbitmc.mln.grounding.atoms import atom_names as atom_names
 from orbitmc.mln.grounding.atoms import constant_text as constant_text
 from orbitmc.mln.grounding.atoms import fact_codes as fact_codes
 from orbitmc.mln.grounding.atoms import variable_names as variable_names
@@ -18,6 +19,7 @@ from orbitmc.mln.grounding.grounding import World as World
 from orbitmc.mln.grounding.grounding import ground as ground
 from orbitmc.mln.grounding.queries import Pattern as Pattern
 from orbitmc.mln.grounding.queries import QueryAtoms as QueryAtoms
+from orbitmc.mln.grounding.queries import fit_pattern as fit_pattern
 from orbitmc.mln.grounding.queries import predicates_by_name as predicates_by_name
 from orbitmc.mln.grounding.queries import query_atoms as query_atoms
 from orbitmc.mln.grounding.queries import query_lines as query_lines

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import and_, or_
 from typing import NamedTuple
 
 import numpy as np
@@ -319,10 +320,10 @@ def evaluate(formula: Formula, truth: Mapping[Part, Bools]) -> Bools:
             return ~evaluate(body, truth)
         case And(parts):
             truths = (evaluate(part, truth) for part in parts)
-            return np.asarray(reduce(np.logical_and, truths, np.True_))
+            return np.asarray(reduce(and_, truths, np.asarray(True)))
         case Or(parts):
             truths = (evaluate(part, truth) for part in parts)
-            return np.asarray(reduce(np.logical_or, truths, np.False_))
+            return np.asarray(reduce(or_, truths, np.asarray(False)))
         case Implies(left, right):
             return ~evaluate(left, truth) | evaluate(right, truth)
         case Iff(left, right):

@@ -1,18 +1,20 @@
 """Which ground atoms a question is about."""
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.text import MEMORY, quote, suggestion
 from orbitmc.errors import InputError
-from orbitmc.mln.data.database import UNKNOWN, Ints
-from orbitmc.mln.grounding.atoms import atom_names
+from orbitmc.mln.data.database import UNKNOWN, Ints, Universe
+from orbitmc.mln.grounding.atoms import Atoms, atom_names
 from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.mln.language.declarations import SMALL_LETTER_DIALECTS
 from orbitmc.mln.language.projects import read_source
@@ -159,7 +161,7 @@ def query_atoms(ground: Ground, patterns: Sequence[Pattern]) -> QueryAtoms:
     codes_of: dict[str, list[Ints]] = {}
     for pattern in patterns:
         atoms = ground.atoms[pattern.predicate]
-        codes = _fitting(ground, pattern)
+        codes = fit_pattern(ground.program, ground.universe, atoms, pattern).codes()
         for earlier in codes_of.setdefault(pattern.predicate, []):
             codes = np.setdiff1d(codes, earlier)
         codes_of[pattern.predicate].append(codes)
@@ -173,28 +175,44 @@ def query_atoms(ground: Ground, patterns: Sequence[Pattern]) -> QueryAtoms:
     return QueryAtoms(tuple(names), status, variable, value)
 
 
-def _fitting(ground: Ground, pattern: Pattern) -> Ints:
-    atoms = ground.atoms[pattern.predicate]
-    codes = np.arange(atoms.size)
+class Fitting(NamedTuple):
+    """The codes of atoms that fit a pattern: a first one, and steps of each free variable."""
+
+    first: int
+    steps: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """How many atoms fit."""
+        return math.prod(size for _, size in self.steps)
+
+    def codes(self) -> Ints:
+        """All codes, ascending."""
+        codes = np.array([self.first], dtype=np.int64)
+        for step, size in self.steps:
+            codes = (codes[:, None] + step * np.arange(size)).reshape(-1)
+        return np.sort(codes)
+
+
+def fit_pattern(program: Program, universe: Universe, atoms: Atoms, pattern: Pattern) -> Fitting:
+    """Which atoms of a predicate fit a pattern."""
     if pattern.arguments is None:
-        return codes
-    columns = atoms.arguments(codes, ground.universe)
-    fits = np.ones(len(codes), dtype=bool)
-    bound: dict[str, Ints] = {}
+        return Fitting(0, ((1, atoms.size),))
+    first, steps = 0, dict[str, tuple[int, int]]()
     kinds = atoms.predicate.types
-    small = ground.program.dialect in SMALL_LETTER_DIALECTS
-    for (word, plain), column, kind in zip(pattern.arguments, columns, kinds, strict=True):
-        is_constant = plain or (small and word in ground.universe.numbers[kind])
-        if is_constant:
-            numbers = ground.universe.numbers[kind]
+    small = program.dialect in SMALL_LETTER_DIALECTS
+    for (word, plain), radix, kind in zip(
+        pattern.arguments, atoms.radix.tolist(), kinds, strict=True
+    ):
+        numbers = universe.numbers[kind]
+        if plain or (small and word in numbers):
             if word not in numbers:
                 raise InputError(
                     f"the query names {quote(word)}, which is no constant of type {kind}"
                     f"{suggestion(word, numbers)}"
                 )
-            fits &= column == numbers[word]
-        elif word in bound:
-            fits &= column == bound[word]
+            first += radix * numbers[word]
         else:
-            bound[word] = column
-    return codes[fits]
+            step, size = steps.get(word, (0, len(numbers)))
+            steps[word] = (step + radix, min(size, len(numbers)))
+    return Fitting(first, tuple(steps.values()))

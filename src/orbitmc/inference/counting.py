@@ -1,0 +1,222 @@
+"""Answers of symmetric Markov logic programs by counting, before anything is ground."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orbitmc import lifted
+from orbitmc._numba.compile_log import working_time
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.answers import Estimate, certain
+from orbitmc.estimate.marginals import (
+    About,
+    Columns,
+    Marginals,
+    Provenance,
+    certain_columns,
+    concatenate_columns,
+)
+from orbitmc.estimate.verdicts import EXACT, OBSERVED
+from orbitmc.exact.plan import predict
+from orbitmc.inference.plan import asked_at, is_affordable, most_seconds
+from orbitmc.inference.program import GROUND_AT_ONCE, TRUTH, MarkovLogic
+from orbitmc.inference.settings import Settings, describe_unused_settings
+from orbitmc.mln import data, grounding
+
+if TYPE_CHECKING:
+    from orbitmc.mln.data.database import Ints
+    from orbitmc.mln.grounding.queries import Pattern
+
+MOST_ROWS = 10_000  # of a predicate that nobody asked about: more are shown in classes
+MOST_ASKED_ROWS = 2_000_000  # of a predicate that somebody asked about
+LOOK_SECONDS = 0.2  # for an elimination order of a small program
+LONGEST = 3600.0  # seconds, where nobody said how long it may take
+MUCH_LESS = 1e-14  # of the sum: nobody needs to know what was left out
+
+
+def count_marginals(
+    logic: MarkovLogic, settings: Settings, provenance: Callable[[], Provenance]
+) -> Marginals | None:
+    """Exact marginals of atoms, or None where another method answers.
+
+    Predicates that nobody named are shown in classes of equal atoms where they have many. The
+    `provenance` is told with the answer if the program is ground.
+    """
+    begun = asked_at(settings)
+    lifting = plan_counting(logic, settings)
+    if lifting is None:
+        return None
+    counted = lifting.count()
+    columns = concatenate_columns(list(_columns(logic, counted)))
+    about = _about(logic, lifting, counted, settings, begun)
+    return Marginals(columns, about, provenance() if logic.is_ground else None)
+
+
+def count_log_z(logic: MarkovLogic, settings: Settings) -> Estimate | None:
+    """The exact logarithm of the sum of all weights, or None where another method answers."""
+    begun = asked_at(settings)
+    lifting = plan_counting(logic, settings)
+    if lifting is None:
+        return None
+    counted = lifting.count()
+    return certain(counted.log_z, _about(logic, lifting, counted, settings, begun))
+
+
+@dataclass(frozen=True)
+class CountingCost:
+    """What counting a program takes; `refusal` says which rule is in the way, if one is.
+
+    `cells` is the most that a constant may be in, after those that no rule tells apart are joined.
+    """
+
+    unknown_atoms: int
+    states: float | None
+    seconds: float | None
+    cells: int | None
+    refusal: str | None
+
+
+def counting_cost(logic: MarkovLogic) -> CountingCost:
+    """What counting would take; nothing is ground for that.
+
+    >>> import orbitmc as om
+    >>> om.inference.counting_cost(om.read("examples/smokers.mln")).refusal is None
+    True
+    """
+    atoms = logic.source.unknown_atoms
+    try:
+        lifting = logic.source.lifting
+    except ContradictionError as error:
+        lifting = str(error)
+    if isinstance(lifting, str):
+        return CountingCost(atoms, None, None, None, lifting)
+    return CountingCost(atoms, lifting.states, lifting.seconds, lifting.most_cells, None)
+
+
+def plan_counting(logic: MarkovLogic, settings: Settings) -> lifted.Lifting | None:
+    """How to count, if that is asked for, or if `auto` finds nothing cheaper."""
+    if settings.method == "counting":
+        settings.require_use()
+        return _plan_requested(logic, settings)
+    if settings.method != "auto" or settings.checkpoint is not None or logic.conjunctions:
+        return None
+    if settings.approximation is not None:
+        return None
+    try:
+        lifting = logic.source.lifting
+    except ContradictionError:
+        if logic.is_ground:
+            return None  # grounding says which formulas are to blame
+        raise
+    if isinstance(lifting, str) or lifting.seconds > most_seconds(settings):
+        return None
+    settings.require_use()
+    return None if logic.is_ground and _affords_elimination(logic, settings) else lifting
+
+
+def _plan_requested(logic: MarkovLogic, settings: Settings) -> lifted.Lifting:
+    lifting = logic.source.lifting
+    if isinstance(lifting, str):
+        raise InputError(f"this program cannot be counted: {lifting}")
+    limit = LONGEST if settings.seconds is None else settings.seconds
+    if lifting.seconds > limit:
+        raise LimitError(
+            f"counting would add up about {lifting.states:.2g} states, which takes about "
+            f"{lifting.seconds:.2g} s; the limit is {limit:g} s"
+        )
+    return lifting
+
+
+def _affords_elimination(logic: MarkovLogic, settings: Settings) -> bool:
+    """Whether a small program is eliminated, as far as a short look can tell."""
+    if logic.source.unknown_atoms > GROUND_AT_ONCE:
+        return False
+    try:
+        plan = predict(logic.model.graph, memory=settings.memory, seconds=LOOK_SECONDS)
+    except LimitError:
+        return False
+    return is_affordable(plan, settings)
+
+
+def _about(
+    logic: MarkovLogic,
+    lifting: lifted.Lifting,
+    counted: lifted.Counted,
+    settings: Settings,
+    begun: float,
+) -> About:
+    cells = lifting.most_cells
+    reason = (
+        f"counting adds up {counted.states:,.0f} {_plural(counted.states, 'state')} of counts "
+        f"({cells} {_plural(cells, 'cell')} of a constant) instead of "
+        f"{logic.source.unknown_atoms:,} atoms"
+    )
+    if counted.dropped > MUCH_LESS:
+        reason += f"; at most {counted.dropped:.1g} of the sum was left out"
+    return About(
+        method="counting",
+        reason=f"{reason}{describe_unused_settings(settings)}",
+        seconds=working_time() - begun,
+        log_z=counted.log_z,
+    )
+
+
+def _plural(count: float, word: str) -> str:
+    return word if round(count) == 1 else f"{word}s"
+
+
+def _columns(logic: MarkovLogic, counted: lifted.Counted) -> Iterator[Columns]:
+    """Rows of atoms, pattern by pattern; each atom once."""
+    universe, tables, _ = logic.source.atoms
+    limit = MOST_ASKED_ROWS if logic.named else MOST_ROWS
+    earlier: dict[str, list[Ints]] = {}
+    for pattern in logic.patterns:
+        atoms = tables[pattern.predicate]
+        fitting = grounding.fit_pattern(logic.source.program, universe, atoms, pattern)
+        if fitting.size > limit and pattern.arguments is None:
+            yield _class_columns(logic, counted, pattern)
+            continue
+        if fitting.size > MOST_ASKED_ROWS:
+            raise LimitError(
+                f"the query asks about {fitting.size:,} atoms of {pattern.predicate}, the limit "
+                f"is {MOST_ASKED_ROWS:,}; name fewer"
+            )
+        codes = fitting.codes()
+        for other in earlier.setdefault(pattern.predicate, []):
+            codes = np.setdiff1d(codes, other)
+        earlier[pattern.predicate].append(codes)
+        yield _atom_columns(logic, counted, pattern.predicate, codes)
+
+
+def _atom_columns(
+    logic: MarkovLogic, counted: lifted.Counted, predicate: str, codes: Ints
+) -> Columns:
+    universe, tables, _ = logic.source.atoms
+    atoms = tables[predicate]
+    status = atoms.status(codes)
+    names = grounding.atom_names(atoms, codes, universe)
+    probability = (status == data.TRUE).astype(np.float64)
+    unknown = np.flatnonzero(status == data.UNKNOWN)
+    if len(unknown):
+        probability[unknown] = counted.probabilities(predicate, codes[unknown])
+    columns = certain_columns(names, [TRUTH] * len(names), probability, EXACT)
+    verdict = certain_columns(names, [TRUTH] * len(names), probability, OBSERVED).verdict
+    return replace(columns, verdict=np.where(status == data.UNKNOWN, columns.verdict, verdict))
+
+
+def _class_columns(logic: MarkovLogic, counted: lifted.Counted, pattern: Pattern) -> Columns:
+    """A row for each class of unknown atoms: one of them, and how many more there are."""
+    universe, tables, _ = logic.source.atoms
+    classes = list(counted.atom_classes(pattern.predicate))
+    codes = np.array([one.code for one in classes], dtype=np.int64)
+    names = grounding.atom_names(tables[pattern.predicate], codes, universe)
+    words = [
+        name if one.count == 1 else f"{name} and {one.count - 1:,} more"
+        for name, one in zip(names, classes, strict=True)
+    ]
+    probability = np.array([one.probability for one in classes])
+    return certain_columns(words, [TRUTH] * len(words), probability, EXACT)

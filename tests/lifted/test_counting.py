@@ -1,0 +1,414 @@
+"""Counting gives what elimination of the ground program gives, and a list of all worlds."""
+
+import dataclasses
+import math
+from collections import Counter
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+import orbitmc as om
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.inference.program import MarkovLogic, ground_program
+from orbitmc.lifted import cells, coordinates, counts, evidence, fragment
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
+from tests.lifted.random_fragments import random_fragment
+from tests.mln.questions import question
+from tests.oracle.random_programs import random_case
+
+CLOSE = 1e-10
+SMOKERS = """
+Smokes(person)
+Cancer(person)
+Friends(person, person)
+1.5 Smokes(x) => Cancer(x)
+0.3 Friends(x,y) => (Smokes(x) <=> Smokes(y))
+"""
+
+
+def read(program: str, database: str = "", **world) -> MarkovLogic:
+    spoken = parse(program)
+    return ground_program(spoken, parse_database(database, spoken), **world)
+
+
+def people(count: int) -> str:
+    return f"person = {{{', '.join(f'P{number}' for number in range(count))}}}\n"
+
+
+def count_fragment(seed: int) -> str:
+    """Compare both exact answers of a random program; says what became of it."""
+    written = random_fragment(seed)
+    try:
+        logic = read(written.program, written.database, opened=written.opened)
+    except (ContradictionError, InputError):
+        return "decided by evidence"
+    try:
+        exact = om.marginals(logic, method="exact")
+    except ContradictionError:
+        with pytest.raises(ContradictionError):
+            om.marginals(logic, method="counting")
+        return "contradiction"
+    counted = om.marginals(logic, method="counting")
+    log_z = float(om.log_z(logic, method="exact"))
+    assert counted.about.log_z == pytest.approx(log_z, abs=CLOSE, rel=1e-13)
+    assert float(om.log_z(logic, method="counting")) == counted.about.log_z
+    assert list(counted) == list(exact)
+    assert np.abs(counted.columns.probability - exact.columns.probability).max() < CLOSE
+    return "counted"
+
+
+@pytest.mark.parametrize("first", range(0, 320, 40))
+def test_random_programs_are_counted_as_they_are_eliminated(first):
+    outcomes = Counter(count_fragment(seed) for seed in range(first, first + 40))
+    assert outcomes["counted"] >= 30
+
+
+def lifted_case(seed: int) -> bool:
+    """Compare a random program of any kind with the list of its worlds; whether it was counted."""
+    case, answers = random_case(seed)
+    try:
+        logic = question(case, seed)
+    except (ContradictionError, InputError):
+        return False
+    if isinstance(logic.source.lifting, str) if not answers.contradiction else True:
+        return False
+    counted = om.marginals(logic, method="counting")
+    for atom, probability in answers.probability.items():
+        if str(atom) in counted:
+            assert counted[str(atom)].probability[0] == pytest.approx(probability, abs=CLOSE)
+    return True
+
+
+@pytest.mark.parametrize("first", range(0, 300, 60))
+@pytest.mark.parametrize("written_out", [0, fragment.MOST_WRITTEN_OUT])
+def test_programs_of_any_kind_are_counted_right_or_refused(first, written_out, monkeypatch):
+    monkeypatch.setattr(fragment, "MOST_WRITTEN_OUT", written_out)
+    assert sum(map(lifted_case, range(first, first + 60))) >= 20
+
+
+def worst_deviation(seeds: range) -> float:
+    """How far counting is from elimination, over some random programs."""
+    worst = 0.0
+    for seed in seeds:
+        written = random_fragment(seed)
+        try:
+            logic = read(written.program, written.database, opened=written.opened)
+            exact = om.marginals(logic, method="exact").columns.probability
+            counted = om.marginals(logic, method="counting").columns.probability
+        except (ContradictionError, InputError):
+            continue
+        worst = max(worst, float(np.abs(counted - exact).max()))
+    return worst
+
+
+def test_cells_merged_without_their_gain_would_be_seen(monkeypatch):
+    merge = coordinates._merge_group
+
+    def merge_without_gain(*arguments):
+        effective = merge(*arguments)
+        return dataclasses.replace(effective, gain=np.zeros_like(effective.gain))
+
+    monkeypatch.setattr(coordinates, "_merge_group", merge_without_gain)
+    assert worst_deviation(range(40)) > 1e-3
+
+
+def test_groundings_of_a_constant_with_itself_counted_twice_would_be_seen(monkeypatch):
+    alone = cells._alone
+    monkeypatch.setattr(cells, "_alone", lambda *given: alone(*given) + alone(*given))
+    assert worst_deviation(range(40)) > 1e-3
+
+
+def test_evidence_of_pairs_on_one_side_only_would_be_seen(monkeypatch):
+    of_tables = coordinates.PairKnown.of_tables
+
+    def one_side(self, tables, first, second):
+        known = of_tables(self, tables, first, second)
+        return (
+            known
+            if first < second
+            else tuple(tuple(np.zeros_like(pattern) for pattern in fields) for fields in known)
+        )
+
+    monkeypatch.setattr(coordinates.PairKnown, "of_tables", one_side)
+    assert worst_deviation(range(80)) > 1e-3
+
+
+def test_constants_that_are_no_twins_in_one_group_would_be_seen(monkeypatch):
+    monkeypatch.setattr(evidence, "_signatures", lambda constant, links: [constant[0]])
+    assert worst_deviation(range(80)) > 1e-3
+
+
+# Numbers that are known otherwise.
+
+
+def test_models_of_a_sentence_are_counted_as_integers_say():
+    """Friends only among those who agree: the sum over k of C(n, k) 2^(k² + (n - k)²)."""
+    for people_count in (5, 60, 1024):
+        logic = read(
+            people(people_count) + "S(person)\nF(person, person)\nF(x,y) => (S(x) <=> S(y)).\n"
+        )
+        n = people_count
+        worlds = sum(math.comb(n, k) << (k * k + (n - k) ** 2) for k in range(n + 1))
+        digits = worlds.bit_length() - 60
+        expected = (
+            math.log(worlds >> digits) + digits * math.log(2) if digits > 0 else math.log(worlds)
+        )
+        assert float(om.log_z(logic, method="counting")) == pytest.approx(expected, rel=1e-13)
+
+
+def test_ten_thousand_people_are_counted_to_all_digits():
+    """The same sum over how many people smoke, in sixty digits."""
+    n, weight = 10_000, "0.0002"
+    logic = read(
+        people(n)
+        + "Smokes(person)\nFriends(person, person)\n0.1 Smokes(x)\n"
+        + f"{weight} Friends(x,y) => (Smokes(x) <=> Smokes(y))\n",
+        query="Smokes(P0);Friends(P0,P1)",
+    )
+    with localcontext() as context:
+        context.prec = 60
+        w = Decimal(weight)
+        alike, apart = 2 * w.exp(), w.exp() + 1
+        log_alike, log_apart = alike.ln(), apart.ln()
+        total, smokes, befriended = Decimal(0), Decimal(0), Decimal(0)
+        log_binomial = Decimal(0)
+        terms = []
+        for k in range(n + 1):
+            pairs = k * k + (n - k) ** 2
+            terms.append(
+                log_binomial + pairs * log_alike + (n * n - pairs) * log_apart + k * Decimal("0.1")
+            )
+            if k < n:
+                log_binomial += Decimal(n - k).ln() - Decimal(k + 1).ln()
+        top = max(terms)
+        for k, term in enumerate(terms):
+            share = (term - top).exp()
+            total += share
+            smokes += share * k / n
+            same = Decimal(k * (k - 1) + (n - k) * (n - k - 1)) / (n * (n - 1))
+            befriended += share * (same / 2 + (1 - same) / apart)
+        log_z = top + total.ln()
+    counted = om.marginals(logic, method="counting")
+    assert counted.about.log_z == pytest.approx(float(log_z), rel=1e-14)
+    assert counted["Smokes(P0)"].probability[0] == pytest.approx(float(smokes / total), abs=1e-11)
+    assert counted["Friends(P0,P1)"].probability[0] == pytest.approx(
+        float(befriended / total), abs=1e-11
+    )
+
+
+def random_problem(rng: np.random.Generator, scale: float) -> counts.CountProblem:
+    sizes = rng.integers(2, 4, size=rng.integers(1, 3))
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    total = rng.integers(1, 7, size=len(sizes))
+    quad = rng.normal(scale=scale, size=(len(block), len(block)))
+    quad = quad + quad.T
+    apart = rng.random(quad.shape) < 0.1
+    apart |= apart.T
+    quad[apart] = 0.0
+    return counts.CountProblem(block, total, rng.normal(size=len(block)), quad, apart)
+
+
+def list_states(problem: counts.CountProblem):
+    """All states with their log-weights."""
+    for state in np.ndindex(*(problem.total[problem.block] + 1)):
+        state = np.array(state)
+        if (np.bincount(problem.block, weights=state) != problem.total).any():
+            continue
+        excluded = problem.apart & ~np.eye(len(state), dtype=bool)
+        if (state[:, None] * state * excluded).any() or (state[np.diag(problem.apart)] > 1).any():
+            continue
+        log_weight = problem.linear @ state + 0.5 * state @ problem.quad @ state
+        log_weight -= sum(math.lgamma(count + 1) for count in state)
+        yield state, log_weight + sum(math.lgamma(total + 1) for total in problem.total)
+
+
+@pytest.mark.parametrize("leaf", [0.0, counts.LEAF])
+@pytest.mark.parametrize("seed", range(12))
+def test_boxes_add_up_to_all_states(seed, leaf):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, scale=rng.choice([0.02, 0.3, 2.0]))
+    listed = list(list_states(problem))
+    if not listed:
+        with pytest.raises(ContradictionError):
+            counts.sum_counts(problem, leaf=leaf)
+        return
+    states, logs = np.array([state for state, _ in listed]), np.array([log for _, log in listed])
+    weights = np.exp(logs - logs.max())
+    law = weights / weights.sum()
+    moments = counts.sum_counts(problem, leaf=leaf)
+    assert moments.log_sum == pytest.approx(logs.max() + math.log(weights.sum()), abs=1e-11)
+    assert moments.mean == pytest.approx(law @ states, abs=1e-10)
+    assert moments.second == pytest.approx((states * law[:, None]).T @ states, abs=1e-9)
+
+
+# What is refused, and in which words.
+
+REFUSED = {
+    "three variables": (
+        "R(p,p)\n1 R(x,y) ^ R(y,z) => R(x,z)\n",
+        r"rule 1 \(.*\) has three variables \(x, y, z\); lifting needs at most two",
+    ),
+    "three arguments": (
+        "T(p,p,p)\nU(p)\n1 U(x)\n",
+        "predicate T has three arguments; lifting needs at most two",
+    ),
+    "exist": (
+        "R(p,p)\nU(p)\n1 EXIST y R(x,y)\n",
+        r"rule 1 \(.*\): EXIST cannot be lifted here \(it would need negative weights\)",
+    ),
+    "forall": (
+        "R(p,p)\nU(p)\n1 FORALL y R(x,y)\n",
+        r"rule 1 \(.*\): FORALL cannot be lifted here \(it would need negative weights\)",
+    ),
+    "constants": (
+        "R(p,p)\nU(p)\n1 R(x,C1) ^ R(y,C1) => R(x,y)\n",
+        r"rule 1 \(.*\) has three variables or constants \(x, y, C1\)",
+    ),
+    "order": (
+        "n = {1,...,9}\nU(n)\n1 x < y => (U(x) => U(y))\n",
+        r"rule 1 \(.*\) uses an order of constants \(<, succ\)",
+    ),
+    "arithmetic": (
+        "n = {1,...,9}\nU(n)\n1 U(x) => U(x + 1)\n",
+        r"rule 1 \(.*\) has functions, which cannot be lifted",
+    ),
+    "functions": (
+        "p boss(p)\nU(p)\n1 U(boss(x)) => U(x)\n",
+        r"rule 1 \(.*\) has functions, which cannot be lifted",
+    ),
+    "values": (
+        f"v = {{{', '.join(f'V{n}' for n in range(70))}}}\nU(p,v!)\n1 U(x,V1)\n",
+        "predicate U has one of 70 values; lifting needs at most 64",
+    ),
+    "propositions": (
+        "\n".join(f"A{n}" for n in range(12))
+        + "\nU(p)\n"
+        + "\n".join(f"1 A{n} => U(x)" for n in range(12))
+        + "\n",
+        "12 atoms of no constant have 4,096 joint values; lifting needs at most 1,024",
+    ),
+    "cells": (
+        "\n".join(f"U{n}(p)" for n in range(11))
+        + "\nR(p,p)\n"
+        + "\n".join(f"1 R(x,y) => U{n}(x)" for n in range(11))
+        + "\n",
+        "rules about pairs read 11 unary predicates of type p: more than 1,024 cells",
+    ),
+    "pairs": (
+        "\n".join(f"R{n}(p,p)" for n in range(8))
+        + "\nU(p)\n1 U(x)\n1 "
+        + " v ".join(f"R{n}(x,y) v R{n}(y,x)" for n in range(8))
+        + "\n",
+        "rules tie 8 binary predicates of a pair together",
+    ),
+    "named": (
+        "U(p)\n" + "\n".join(f"1 U(C{n})" for n in range(9)) + "\n",
+        "rules name 9 constants of type p; lifting needs at most 8",
+    ),
+    "two types": (
+        "q = {A, B}\nU(p)\nW(q)\n1 x != y => (U(x) v W(y))\n",
+        r"rule 1 \(.*\) compares constants of two types",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_counted_is_refused_with_the_rule(name):
+    program, words = REFUSED[name]
+    constants = f"p = {{{', '.join(f'C{n}' for n in range(12))}}}\n"
+    facts = "C0 = boss(C1)\n" if name == "functions" else ""
+    logic = read(constants + program, facts)
+    with pytest.raises(InputError, match=f"this program cannot be counted: {words}"):
+        om.marginals(logic, method="counting")
+
+
+def test_evidence_without_a_pattern_is_refused():
+    rng = np.random.default_rng(1)
+    pairs = {tuple(sorted(rng.choice(150, 2, replace=False).tolist())) for _ in range(300)}
+    facts = "\n".join(f"Friends(P{a},P{b})" for a, b in sorted(pairs))
+    logic = read(people(150) + SMOKERS, facts, opened=["Friends"])
+    with pytest.raises(InputError, match=r"observed Friends links .* constants without a pattern"):
+        om.marginals(logic, method="counting")
+
+
+def test_too_many_states_are_refused_with_their_number():
+    labels = f"label = {{{', '.join(f'L{n}' for n in range(9))}}}\n"
+    rules = "\n".join(
+        f"{0.0003 + 0.00001 * n} F(x,y) ^ Label(x,L{n}) ^ Label(y,L{n})" for n in range(9)
+    )
+    logic = read(
+        people(3000) + labels + "Label(person, label!)\nF(person, person)\n" + rules + "\n"
+    )
+    with pytest.raises(LimitError, match=r"counting would add up about .* states"):
+        om.marginals(logic, method="counting")
+
+
+def test_counting_is_for_programs_and_for_two_questions():
+    grid = om.ising_grid(2, 2, 0.1)
+    with pytest.raises(InputError, match="counting is for marginals and log Z of Markov logic"):
+        om.marginals(grid, method="counting")
+    logic = read(people(3) + SMOKERS)
+    with pytest.raises(InputError, match="counting is for marginals and log Z of Markov logic"):
+        om.joint(logic, ["Smokes(P0)", "Smokes(P1)"], method="counting")
+    with pytest.raises(InputError, match="counting is for marginals and log Z of Markov logic"):
+        om.marginals(logic, query="Smokes(x) ^ Cancer(x)", method="counting")
+
+
+# What is read, asked and told.
+
+
+def test_auto_counts_before_pairs_are_ground():
+    logic = read(people(2000) + SMOKERS, "Smokes(P0)\n!Smokes(P1)\n", opened=["Smokes"])
+    assert not logic.is_ground
+    assert "4,003,998 unknown atoms, not ground yet" in str(logic)
+    marginals = om.marginals(logic)
+    assert marginals.about.method == "counting"
+    assert "instead of 4,003,998 atoms" in marginals.about.reason
+    assert not logic.is_ground
+    assert marginals.converged
+
+
+def test_auto_eliminates_small_programs_and_counts_wide_ones():
+    assert om.marginals(read(people(4) + SMOKERS)).about.method == "exact"
+    wide = read(people(60) + SMOKERS)
+    assert wide.is_ground
+    assert om.marginals(wide).about.method == "counting"
+
+
+def test_many_equal_atoms_are_one_row_unless_they_are_named():
+    logic = read(people(200) + SMOKERS, "Smokes(P0)\n!Smokes(P1)\n", opened=["Smokes"])
+    marginals = om.marginals(logic)
+    friends = [name for name in marginals if name.startswith("Friends")]
+    assert "Friends(P2,P3) and 39,005 more" in friends
+    known = {name: one for name, one in marginals.items() if name.startswith("Smokes")}
+    assert len(known) == 200
+    assert known["Smokes(P0)"].verdict == "observed"
+    named = om.marginals(logic, query="Friends")
+    assert len(named) == 40_000
+    assert named["Friends(P7,P9)"].probability[0] == pytest.approx(
+        marginals["Friends(P2,P3) and 39,005 more"].probability[0], abs=1e-15
+    )
+    total = sum(
+        int(name.split(" and ")[1].split()[0].replace(",", "")) + 1 if " and " in name else 1
+        for name in friends
+    )
+    assert total == 40_000
+
+
+def test_classes_of_atoms_are_those_of_single_atoms():
+    facts = "\n".join(["Smokes(P0)", "Friends(P1,P2)", "Friends(P2,P1)", "!Friends(P3,P3)"])
+    logic = read(people(7) + SMOKERS, facts, opened=["Smokes", "Friends"])
+    counted = logic.source.lifting.count()
+    exact = om.marginals(logic, method="exact")
+    for predicate, atoms in logic.source.atoms.atoms.items():
+        classes = list(counted.atom_classes(predicate))
+        assert sum(one.count for one in classes) == atoms.variables
+        listed = sorted(
+            round(exact[name].probability[0], 9)
+            for name in exact
+            if name.startswith(predicate) and exact[name].verdict == "exact"
+        )
+        repeated = sorted(round(p, 9) for one in classes for p in [one.probability] * one.count)
+        assert repeated == listed
