@@ -193,7 +193,7 @@ class FeatureSums:
     def waiting(self) -> float:
         return sum(pack.waiting for pack in self.packs.values())
 
-    def summed(self, states: Bytes) -> Floats:
+    def sum_up(self, states: Bytes) -> Floats:
         """Sums of the feature over states of all variables that are needed."""
         chances = None
         if self.conditional is not None:
@@ -231,7 +231,7 @@ class _Batches:
             count = self.filled * self.notes.lanes
             states = self.states[:, : self.filled].reshape(len(self.states), count)
             begun = time.perf_counter()
-            self.sums[self.part] += self.notes.summed(states)
+            self.sums[self.part] += self.notes.sum_up(states)
             self.last, self.seconds = self.filled, time.perf_counter() - begun
             self.filled = 0
 
