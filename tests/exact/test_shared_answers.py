@@ -10,6 +10,7 @@ import pytest
 from orbitmc._util.arrays import floats
 from orbitmc.exact.contraction import marginals
 from orbitmc.exact.plan import FLOPS_PER_SECOND, predict
+from orbitmc.formats import assembly
 from orbitmc.formats.evidence import read_evidence
 from orbitmc.formats.registry import read
 from orbitmc.formats.uai import read_mar
@@ -101,7 +102,9 @@ def in_single_precision(model):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_bayesian_networks_agree_with_an_exact_junction_tree(name):
+def test_bayesian_networks_agree_with_an_exact_junction_tree(name, monkeypatch):
+    """That program takes rows as they stand, also where they were rounded."""
+    monkeypatch.setattr(assembly, "normalise_rounded_rows", lambda rows: rows)
     model = in_single_precision(read(shared(f"bn-bif/{name}.bif")))
     expected = json.loads(shared(f"bn-bif/{name}.exact.json").read_text())
     assert_network(model, expected["prior"], 1e-12)
