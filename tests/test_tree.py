@@ -18,7 +18,7 @@ PLAN = {
     *("groups", "symmetry", "kernels", "tuning", "sampling", "estimate", "exact", "inference"),
     *("lifted", "compare", "report", "cli"),
 }
-MOST_FILES, MOST_PACKAGES = 258, 36
+MOST_FILES, MOST_PACKAGES = 259, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():

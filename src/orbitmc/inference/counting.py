@@ -53,6 +53,9 @@ def count_marginals(
     counted = lifting.count()
     columns = concatenate_columns(list(_columns(logic, counted)))
     about = _about(logic, lifting, counted, settings, begun)
+    if left_out := _left_out(logic, counted):
+        words = f"name atoms of {', '.join(left_out)} to see them: they are too many"
+        about = replace(about, warnings=(words,))
     return Marginals(columns, about, provenance() if logic.is_ground else None)
 
 
@@ -178,8 +181,11 @@ def _columns(logic: MarkovLogic, counted: lifted.Counted) -> Iterator[Columns]:
         atoms = tables[pattern.predicate]
         fitting = grounding.fit_pattern(logic.source.program, universe, atoms, pattern)
         if fitting.size > limit and pattern.arguments is None:
-            yield _class_columns(logic, counted, pattern)
-            continue
+            if counted.most_classes(pattern.predicate) <= MOST_ROWS:
+                yield _class_columns(logic, counted, pattern)
+                continue
+            if not logic.named:
+                continue
         if fitting.size > MOST_ASKED_ROWS:
             raise LimitError(
                 f"the query asks about {fitting.size:,} atoms of {pattern.predicate}, the limit "
@@ -190,6 +196,18 @@ def _columns(logic: MarkovLogic, counted: lifted.Counted) -> Iterator[Columns]:
             codes = np.setdiff1d(codes, other)
         earlier[pattern.predicate].append(codes)
         yield _atom_columns(logic, counted, pattern.predicate, codes)
+
+
+def _left_out(logic: MarkovLogic, counted: lifted.Counted) -> list[str]:
+    """Predicates that nobody named and whose atoms are too many, also in classes."""
+    tables = logic.source.atoms.atoms
+    return [
+        pattern.predicate
+        for pattern in logic.patterns
+        if not logic.named
+        and tables[pattern.predicate].size > MOST_ROWS
+        and counted.most_classes(pattern.predicate) > MOST_ROWS
+    ]
 
 
 def _atom_columns(

@@ -30,7 +30,6 @@ from orbitmc.lifted.cells import (
     written_keys,
 )
 from orbitmc.lifted.coordinates import (
-    IMPOSSIBLE,
     ConstantClass,
     Coordinates,
     EffectiveCells,
@@ -46,11 +45,13 @@ from orbitmc.lifted.coordinates import (
 from orbitmc.lifted.counts import (
     SECONDS_PER_STATE,
     CountMoments,
+    CountProblem,
     count_states,
     sum_counts,
 )
 from orbitmc.lifted.evidence import Field, Known, find_links, group_twins, read_known
 from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
+from orbitmc.lifted.tree import IMPOSSIBLE, TreeMoments, TreeProblem, sum_tree
 from orbitmc.mln.data.database import UNKNOWN, Ints
 from orbitmc.mln.grounding.grounding import AtomTables
 from orbitmc.mln.language.syntax import Program, atoms_of
@@ -123,13 +124,24 @@ class Lifting:
         counted = []
         for case in self.cases:
             try:
-                moments = tuple(map(sum_counts, case.coordinates.problems))
+                moments = tuple(map(_add_up, case.coordinates.problems))
             except ContradictionError:
                 continue
             counted.append(CountedCase(self.setting, case, moments))
         if not counted:
             raise ContradictionError(IMPOSSIBLE)
         return Counted(self.setting, tuple(counted))
+
+
+def _add_up(problem: CountProblem | TreeProblem) -> CountMoments | TreeMoments:
+    return sum_tree(problem) if isinstance(problem, TreeProblem) else sum_counts(problem)
+
+
+def _count_work(problem: CountProblem | TreeProblem) -> float:
+    """About how many terms a problem adds up."""
+    if isinstance(problem, TreeProblem):
+        return problem.seconds / SECONDS_PER_STATE
+    return count_states(problem)
 
 
 def lift(program: Program, tables: AtomTables) -> Lifting:
@@ -147,7 +159,7 @@ def lift(program: Program, tables: AtomTables) -> Lifting:
         cases.append(case)
     if not cases:
         raise ContradictionError(IMPOSSIBLE)
-    states = sum(count_states(problem) for case in cases for problem in case.coordinates.problems)
+    states = sum(_count_work(problem) for case in cases for problem in case.coordinates.problems)
     return Lifting(setting, tuple(cases), max(states, 1.0))
 
 
@@ -261,7 +273,7 @@ class CountedCase:
 
     setting: Setting
     case: Case
-    moments: tuple[CountMoments, ...]
+    moments: tuple[CountMoments | TreeMoments, ...]
     _pairs: dict[tuple[int, int], Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -288,7 +300,7 @@ class CountedCase:
             law[where.sure[number]] = 1.0
         else:
             mean = self.moments[where.problem_of[number]].mean[where.places[number]]
-            law[where.choices[number]] = mean / entry.size
+            law[where.choices[number]] = mean.reshape(-1) / entry.size
         return law
 
     def _effective_joint(self, first: int, second: int) -> Floats:
@@ -299,6 +311,8 @@ class CountedCase:
             return np.outer(self._effective_law(first), self._effective_law(second))
         one, two = where.places[first], where.places[second]
         moments = self.moments[problem]
+        if isinstance(moments, TreeMoments):
+            return moments.pair_law(int(one[0]), int(two[0]))
         products = moments.second[np.ix_(one, two)]
         pairs = classes[first].size * classes[second].size
         if first == second:
@@ -445,8 +459,19 @@ class Counted:
         """How probable it is that atoms of a predicate are true, by their codes."""
         kinds, law, values = self.classify(predicate, codes)
         unique, which = np.unique(kinds, axis=0, return_inverse=True)
+        self._clamp_few(predicate, unique)
         table = np.array([law(tuple(row)) for row in unique.tolist()])
         return np.asarray(table[which.reshape(-1), values])
+
+    def _clamp_few(self, predicate: str, rows: Ints) -> None:
+        """Of pairs in many classes, fix the side that has fewer of them first: that is cheaper."""
+        if len(self.setting.fragment.schemas[predicate].elements) < 2:
+            return
+        pairs = rows[rows[:, 0] == 0]
+        if len(pairs) and len(np.unique(pairs[:, 2])) < len(np.unique(pairs[:, 1])):
+            for case in self.cases:
+                for first, second in pairs[np.unique(pairs[:, 2], return_index=True)[1], 1:3]:
+                    case.pair_law(int(second), int(first))
 
     def classify(self, predicate: str, codes: Ints) -> tuple[Ints, Law, Ints]:
         """For atoms: rows that are equal for equal ones, the law of such a row, and values."""
@@ -479,6 +504,12 @@ class Counted:
             return self.pair_field_law(row[1], row[2], PairField(name, True))
 
         return rows, pair_law, values
+
+    def most_classes(self, predicate: str) -> int:
+        """How many classes of elements, or of pairs of them, a predicate has at most."""
+        fragment = self.setting.fragment
+        kinds, schema = fragment.program.predicates[predicate].types, fragment.schemas[predicate]
+        return math.prod(len(self._first_members[kinds[place]]) for place in schema.elements)
 
     def atom_classes(self, predicate: str) -> Iterator["AtomClass"]:
         """Atoms of a predicate that nobody knows, in classes of equally probable ones."""
