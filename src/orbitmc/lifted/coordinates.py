@@ -222,20 +222,14 @@ def find_classes(
             raise ContradictionError(IMPOSSIBLE)
         sizes = np.bincount(cells[group.sort].evidence.kind_of[group.places])[kinds]
         constant += (sizes * top).tolist()
-        shape = np.round(log_h - top[:, None], DECIMALS) + 0.0
-        rows, which = np.unique(shape, axis=0, return_inverse=True)
-        which = which.reshape(-1)
-        first = np.unique(which, return_index=True)[1]
-        for row in range(len(rows)):
-            members = which == row
-            classes.append(
-                ConstantClass(
-                    number,
-                    int(sizes[members].sum()),
-                    kinds[members],
-                    (log_h - top[:, None])[first[row]],
-                )
-            )
+        relative = log_h - top[:, None]
+        shape = np.round(relative, DECIMALS) + 0.0
+        _, first, which = np.unique(shape, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(which.reshape(-1), kind="stable")
+        ends = np.cumsum(np.bincount(which.reshape(-1)))[:-1]
+        for row, members in zip(first.tolist(), np.split(order, ends), strict=True):
+            size = int(sizes[members].sum())
+            classes.append(ConstantClass(number, size, kinds[members], relative[row]))
     return classes, math.fsum(constant)
 
 

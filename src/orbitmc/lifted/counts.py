@@ -29,6 +29,7 @@ Bools = NDArray[np.bool_]
 NEGLIGIBLE = 45.0  # nats below the largest state: a box that has no more is dropped
 LEAF = math.log(2e4)  # of states in a box that is summed
 FAR = 300.0  # nats above the scale of a sum: the scale moves
+BEYOND = 3.0  # times as many states are in boxes as in the ellipsoid that they cover
 DEEPEST = 4096  # boxes that wait
 WORK_AT_A_TIME = 2e7  # states, about a tenth of a second
 SECONDS_PER_STATE = 6e-9
@@ -189,7 +190,7 @@ def _near_reference(problem: CountProblem) -> float:
     size = len(basis)
     log_ball = 0.5 * size * math.log(math.pi) - math.lgamma(size / 2 + 1)
     log_volume = 0.5 * size * math.log(2 * NEGLIGIBLE) + log_ball - 0.5 * log_determinant
-    return math.exp(min(log_volume, 700.0)) + math.exp(LEAF) * 2.0**size
+    return BEYOND * math.exp(min(log_volume, 700.0)) + math.exp(LEAF) * 2.0**size
 
 
 def _most(problem: CountProblem) -> Ints:
