@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import orbitmc as om
@@ -72,3 +73,37 @@ def test_what_looks_wrong_is_said(factors, remark):
 
 def test_a_model_without_variables_is_no_mishap():
     assert om.overview(om.model({}, [])).variables == 0
+
+
+def test_it_says_which_variables_are_eliminated_and_which_are_sampled(tmp_path):
+    """Two hundred pairs are easy beside a lattice that is not."""
+    wide = om.ising_grid(40, 40, 0.3)
+    pairs = om.ising([0.1] * 400, [(2 * k, 2 * k + 1) for k in range(200)], 0.5)
+    both = join(wide, pairs)
+    path = tmp_path / "both.uai"
+    om.write(both, path)
+    overview = om.overview(om.read(path), memory=2**30)
+    assert (overview.needed, overview.exact_variables) == (2000, 400)
+    done = orbitmc("check", path, "--memory", "1G")
+    assert "eliminates 400 of them, samples 1,600" in done.stdout
+    one = orbitmc("check", path, "--memory", "1G", "-q", "1999")
+    assert "needs 2 of 2,000 variables, eliminates all of them" in one.stdout
+    assert om.overview(wide, memory=2**30).exact_variables == 0
+
+
+def join(first, second):
+    """Two models beside each other, without a factor between them."""
+    names = [f"v{k}" for k in range(len(first.names) + len(second.names))]
+    factors = []
+    for model, shift in ((first, 0), (second, len(first.names))):
+        graph = model.graph
+        for factor in range(graph.factors):
+            scope = [names[shift + int(v)] for v in graph.scope_of(factor)]
+            factors.append((scope, np.exp(graph.table_values(factor))))
+    return om.model({name: ["0", "1"] for name in names}, factors)
+
+
+def test_an_unknown_name_gets_a_suggestion(tmp_path):
+    done = orbitmc("check", "examples/sprinkler.bif", "-q", "rian")
+    assert done.returncode == 2
+    assert "did you mean 'rain'" in done.stderr

@@ -38,6 +38,39 @@ def test_importing_and_asking_for_help_load_nothing_heavy(code):
     assert loaded(code) == []
 
 
+MODULES = """
+import sys
+print(*(name for name in sys.modules if name.startswith("orbitmc")))
+"""
+INFER = """
+from typer.testing import CliRunner
+from orbitmc.cli.main import app
+assert CliRunner().invoke(app, {}).exit_code in (0, 3)
+"""
+
+
+def modules(code):
+    """The modules of ours that a piece of code loads."""
+    program = [sys.executable, "-c", f"{code}\n{MODULES}"]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize("method", ["exact", "gibbs"])
+def test_a_question_loads_what_it_needs(method):
+    words = ["infer", str(RING), "--method", method]
+    words += ["--samples", "2"] if method == "gibbs" else []
+    loaded = modules(INFER.format(words))
+    assert len(loaded) <= 105
+    assert not {"orbitmc.cli.compare", "orbitmc.cli.questions", "orbitmc.tuning"} & set(loaded)
+
+
+def test_a_race_loads_no_approximations_before_a_jump_needs_them():
+    loaded = set(modules("import orbitmc.tuning.race"))
+    assert {"orbitmc.tuning.families", "orbitmc.symmetry.terms"} <= loaded
+    assert not {"orbitmc.symmetry.approximations", "orbitmc.symmetry.blocks"} & loaded
+
+
 def test_help_takes_less_than_a_third_of_a_second():
     orbitmc_alone("--help")
     spent = []

@@ -50,11 +50,11 @@ def test_ground_together_or_apart_the_model_is_the_same(monkeypatch):
 
 
 @pytest.mark.parametrize(("fewest", "expected"), [(9, 1 + 1 + 1 + 1), (16, 1 + 9 + 1 + 1)])
-def test_rules_are_folded_where_enough_are_alike(monkeypatch, fewest, expected):
-    monkeypatch.setattr("orbitmc.mln.grounding.folding.FEWEST_RULES", fewest)
+def test_rules_are_folded_where_enough_are_alike(fewest, expected):
     program = weighted(RULES)
     found = ground(program, parse_database(DATA, program), QUERY)
-    folded = list(templates(program.rules, found.first_weight, program.predicates, found.universe))
+    known = (program.rules, found.first_weight, program.predicates, found.universe)
+    folded = list(templates(*known, fewest=fewest))
     assert len(folded) == expected
     used = np.concatenate([template.weight_of for template in folded])
     assert sorted(used.tolist()) == list(range(len(RULES)))

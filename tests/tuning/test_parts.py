@@ -7,7 +7,6 @@ import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.models._chimera import random_chimera
 from orbitmc.models._ising import grid_edges, ising
-from orbitmc.tuning import structure as parts
 from orbitmc.tuning.structure import strong_parts
 from tests.tuning.models import named, one_hot_pages
 
@@ -48,13 +47,12 @@ def test_parts_have_many_sizes_and_weak_borders():
         assert variance <= 2.5758293**2 * 4  # twice the quantile that 1 % of all exceed
 
 
-def test_no_more_parts_are_found_than_may_be_used(monkeypatch):
+def test_no_more_parts_are_found_than_may_be_used():
     rng = np.random.default_rng(4)
     edges = grid_edges(20, 20)
     model = ising(np.zeros(400), edges, rng.normal(0.0, 1.0, len(edges)))
     every = strong_parts(model.graph)
-    monkeypatch.setattr(parts, "MOST_SETS", 20)
-    some = strong_parts(model.graph)
+    some = strong_parts(model.graph, most=20)
     assert 5 <= len(some) <= 20 < len(every)
     assert {tuple(part) for part in some} <= {tuple(part) for part in every}
 

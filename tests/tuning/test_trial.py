@@ -47,7 +47,9 @@ def test_an_autoregression_is_judged_as_its_recorded_states_would_be():
 
 
 def trial(spacing, fresh):
-    return Trial(1.0, 1.0, 1.0, spacing=spacing, fresh=fresh, per_step=1.0, kept=0.0, seconds=1.0)
+    return Trial(
+        1.0, 1.0, 1.0, spacing=spacing, fresh=fresh, per_step=1.0, correlation=0.0, seconds=1.0
+    )
 
 
 class Scripted:

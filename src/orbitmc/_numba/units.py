@@ -58,16 +58,16 @@ class Link(NamedTuple):
     """A unit, and what has to be kept as long as it may run: whoever calls it keeps the link."""
 
     unit: Linked
-    kept: tuple[Any, ...]
+    references: tuple[Any, ...]
 
 
-def link(function: Callable[..., None], content: tuple[Any, ...], *kept: Any) -> Link:
+def link(function: Callable[..., None], content: tuple[Any, ...], *references: Any) -> Link:
     """Make a unit of a compiled function `(frame, number)` and of what its frame holds."""
     words: list[int] = []
     kind = _frame_type(_described(content, words), content)
     frame = np.array(words, dtype=np.uint64)
     address = internals.address_of(function, (kind, types.int64))
-    return Link(Linked(address, _place(frame)), (frame, content, *kept))
+    return Link(Linked(address, _place(frame)), (frame, content, *references))
 
 
 TYPES: dict[Key, FrameType] = {}

@@ -133,14 +133,14 @@ def _keep_accepted(call: Call) -> Any:
     return total
 
 
-def count_both(one: Bytes, other: Bytes, width: Width) -> int:
+def count_both(first: Bytes, second: Bytes, width: Width) -> int:
     """In how many lanes neither of two rows is 0."""
-    return int(((one != 0) & (other != 0)).sum())
+    return int(((first != 0) & (second != 0)).sum())
 
 
 @vector_code(count_both)
 def _count_both(call: Call) -> Any:
-    starts, total = [call.array(name) for name in ("one", "other")], I64(0)
+    starts, total = [call.array(name) for name in ("first", "second")], I64(0)
     for lane in range(0, call.lanes, 32):
         flags = (_differ(call, call.load(start, lane, ROW), ZERO_ROW) for start in starts)
         total = call.builder.add(total, _count(call, call.builder.and_(*flags)))

@@ -19,7 +19,6 @@ from orbitmc.cli import output as answers
 from orbitmc.cli.inputs import LogicOptions, ModelInput, logic_question
 from orbitmc.cli.options import QUESTION, argument, option, parse_assignments, part_of
 from orbitmc.cli.output import deliver, require_output
-from orbitmc.cli.questions import best_world, require_program
 from orbitmc.cli.running import Session
 from orbitmc.cli.session import CLOCK, command_line, print_remark, verb
 from orbitmc.errors import InputError, LimitError, attribute_to_file
@@ -81,6 +80,8 @@ def infer(
     asked_atoms = questions.as_one(query) if questions.is_logic(source) else None
     logic = questions.LogicOptions(query=asked_atoms, **part_of(given, questions.LogicOptions))
     if world or whole_world:
+        from orbitmc.cli.questions import best_world, require_program
+
         require_program(source, method)
         how = replace(_limits(settings), method=method)
         return best_world(source, evidence, how, logic, whole_world, results, quiet)

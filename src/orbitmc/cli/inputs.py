@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import orbitmc as om
 from orbitmc import formats, inference
 from orbitmc._util.settings import setting
 from orbitmc._util.text import MEMORY, Text, read_text
 from orbitmc.cli.session import CLOCK
 from orbitmc.errors import InputError, attribute_to_file
-from orbitmc.mln import grounding
 
 if TYPE_CHECKING:
     from orbitmc import Model
@@ -133,7 +133,7 @@ def read_question(
     with CLOCK.apart():
         model = formats.read(path, memory=memory)
     findings = [formats.read_evidence(piece, model, memory=memory) for piece in pieces or ()]
-    seen = formats.merge_evidence(findings, model)
+    seen = formats.merge_evidence(findings, model) if findings else {}
     names = inference.resolve_query(inference.names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
     return ModelInput(model, seen, record, names)
@@ -162,7 +162,7 @@ def read_program(
         dialect=options.dialect,
         meaning=options.meaning,
         unweighted=options.unweighted,
-        max_groundings=options.max_groundings or grounding.MOST_GROUNDINGS,
+        max_groundings=options.max_groundings or om.mln.grounding.MOST_GROUNDINGS,
         memory=memory,
     )
 

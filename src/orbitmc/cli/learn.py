@@ -2,8 +2,9 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
+import orbitmc as om
 from orbitmc._util.files import lock_file, write_text
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
@@ -20,15 +21,9 @@ from orbitmc.cli.output import require_other, require_writable
 from orbitmc.cli.running import Compiling
 from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark, verb
 from orbitmc.errors import InputError
-from orbitmc.mln import data, grounding, language, learning
-
-if TYPE_CHECKING:
-    from orbitmc.mln.learning.learner import LearningResult, LearningSettings
-    from orbitmc.mln.learning.objectives import Step
-
 
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
-KEPT_SECONDS = 10.0
+SECONDS_BETWEEN_SAVES = 10.0
 METHOD_HELP = (
     "Maximise pseudo-likelihood of all atoms, or of the query; discriminative: likelihood of the "
     "query."
@@ -108,7 +103,7 @@ def learn(
     require_writable(checkpoint)
     given = parse_assignments("learn", more)
 
-    settings = learning.LearningSettings(
+    settings = om.mln.learning.LearningSettings(
         method=method,
         query=_names(query),
         hidden=_names(hidden),
@@ -118,13 +113,17 @@ def learn(
         seconds=seconds,
         optimiser=optimiser,
         meaning=given.get("meaning", "formula"),
-        max_groundings=given.get("max_groundings", grounding.MOST_GROUNDINGS),
+        max_groundings=given.get("max_groundings", om.mln.grounding.MOST_GROUNDINGS),
         memory=memory,
     )
     dialect = given.get("dialect", "alchemy")
-    read = language.read_program(program, dialect=dialect, learning=True, memory=memory)
+    read = om.mln.language.read_program(program, dialect=dialect, learning=True, memory=memory)
     worlds, unseen = (
-        [database for path in paths for database in data.read_databases(path, read, memory=memory)]
+        [
+            database
+            for path in paths
+            for database in om.mln.data.read_databases(path, read, memory=memory)
+        ]
         for paths in (databases, held_out or ())
     )
     if not quiet:
@@ -132,22 +131,24 @@ def learn(
             [*read.warnings, *(words for world in (*worlds, *unseen) for words in world.warnings)]
         ):
             print_remark(f"note: {warning}")
-    asked = learning.learning_record(read, [*worlds, *unseen], settings)
+    asked = om.mln.learning.learning_record(read, [*worlds, *unseen], settings)
     with lock_file(checkpoint):
         start = None
         if checkpoint is not None and checkpoint.exists():
-            start = learning.load(checkpoint, asked, memory=memory)
+            start = om.mln.learning.load(checkpoint, asked, memory=memory)
             if not quiet:
                 print_remark(f"continuing after iteration {start.iteration}, from {checkpoint}")
         watching = _Watching(quiet, checkpoint, asked)
         with Compiling(quiet=quiet):
-            learned = learning.learn(
+            learned = om.mln.learning.learn(
                 read, worlds, settings, held_out=unseen, start=start, watch=watching
             )
-            deviations = learning.standard_errors(learned.task, learned.weights) if errors else None
+            deviations = (
+                om.mln.learning.standard_errors(learned.task, learned.weights) if errors else None
+            )
             scored = _describe_score(learned)
         remarks = "\n".join([*_remarks(learned, settings), *scored])
-        text = learning.program_text(
+        text = om.mln.learning.program_text(
             learned.ground, learned.weights, remarks=remarks, errors=deviations
         )
         write_text(output, text)
@@ -171,12 +172,14 @@ def _deviation(words: str) -> float | None:
         raise InputError(f"--prior: expected a number or auto, not {words!r}") from None
 
 
-def _describe_score(learned: "LearningResult") -> list[str]:
+def _describe_score(learned: "om.mln.learning.LearningResult") -> list[str]:
     """How the weights do on databases that they were not learned from, in words."""
     task = learned.task
     if not task.held_out:
         return []
-    score = learning.score(task.held_out, task.prior, learned.weights, seed=task.settings.seed)
+    score = om.mln.learning.score(
+        task.held_out, task.prior, learned.weights, seed=task.settings.seed
+    )
     alone = score.given_others
     others = "" if alone != alone else f", {alone:.4f} given all other atoms"
     return [
@@ -191,26 +194,26 @@ class _Watching:
     def __init__(self, quiet: bool, checkpoint: Path | None, asked: str) -> None:
         self.quiet, self.checkpoint, self.asked = quiet, checkpoint, asked
         self.wait = SHOWN_SECONDS
-        self.shown = self.kept = time.perf_counter()
+        self.shown = self.saved = time.perf_counter()
 
-    def __call__(self, step: "Step") -> None:
+    def __call__(self, step: "om.mln.learning.Step") -> None:
         now = time.perf_counter()
         if not self.quiet and now >= self.shown + self.wait:
             print_remark(_words(step))
             self.shown, self.wait = now, min(MOST_SECONDS, GROWTH * self.wait)
-        if now >= self.kept + KEPT_SECONDS:
-            self.kept = now
+        if now >= self.saved + SECONDS_BETWEEN_SAVES:
+            self.saved = now
             try:
                 self.keep(step)
             except InputError as error:
                 print_remark(f"warning: the step was not saved: {error}; it continues")
 
-    def keep(self, step: "Step") -> None:
+    def keep(self, step: "om.mln.learning.Step") -> None:
         if self.checkpoint is not None:
-            learning.save(self.checkpoint, step, self.asked)
+            om.mln.learning.save(self.checkpoint, step, self.asked)
 
 
-def _words(step: "Step") -> str:
+def _words(step: "om.mln.learning.Step") -> str:
     known = [f"iteration {step.iteration}"]
     if step.objective == step.objective:
         known.append(f"objective {step.objective:,.6g}")
@@ -219,7 +222,9 @@ def _words(step: "Step") -> str:
     return ", ".join(known)
 
 
-def _remarks(learned: "LearningResult", settings: "LearningSettings") -> list[str]:
+def _remarks(
+    learned: "om.mln.learning.LearningResult", settings: "om.mln.learning.LearningSettings"
+) -> list[str]:
     """What a reader of the learned program should know."""
     about = {
         "pseudo": "pseudo-likelihood of all atoms",
@@ -235,7 +240,7 @@ def _remarks(learned: "LearningResult", settings: "LearningSettings") -> list[st
     ]
 
 
-def _end(learned: "LearningResult", output: Path, quiet: bool) -> int:
+def _end(learned: "om.mln.learning.LearningResult", output: Path, quiet: bool) -> int:
     """Say how it went; gives the exit code."""
     if not quiet or not learned.converged or learned.interrupted:
         print_remark(f"{_words(learned.step)}, {learned.seconds:.1f} s")

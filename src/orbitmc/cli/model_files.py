@@ -42,10 +42,13 @@ def check(
     help_all: options.HelpAll = False,
 ) -> int:
     """Say what is in a model, what answers cost, and what looks wrong."""
-    logic = LogicOptions(query=as_one(query), **parse_assignments("check", more))
-    asked = read_question(model, evidence, memory, logic)
+    typed = as_one(query) if is_logic(model) else None
+    logic = LogicOptions(query=typed, **parse_assignments("check", more))
+    asked = read_question(model, evidence, memory, logic, query)
     cost = None if asked.program is None else inference.counting_cost(asked.program)
-    overview = inference.overview(asked.model, memory=memory) if asked.is_ground else None
+    overview = None
+    if asked.is_ground:
+        overview = inference.overview(asked.model, query=asked.names, memory=memory)
     if json:
         record = {} if overview is None else overview.as_dict()
         counting = {} if cost is None else {"counting": asdict(cost)}
@@ -53,7 +56,8 @@ def check(
         print(json_module.dumps(both, indent=2, ensure_ascii=False, allow_nan=False))
         return 0
     if overview is not None:
-        _print(overview, _log_z_if_cheap(overview, asked.model, memory))
+        whole = asked.names is None
+        _print(overview, _log_z_if_cheap(overview, asked.model, memory) if whole else "")
     if cost is not None:
         print(f"{'counting':<14}{_counting(cost)}")
     return 0
@@ -101,6 +105,7 @@ def _lines(overview: "Overview") -> list[tuple[str, str]]:
         ("neighbours", degrees),
         ("components", f"{f.components:,}, the largest of {f.largest_component:,} variables"),
         ("exact", _exact(overview)),
+        ("auto", _auto(overview)),
         ("sampling", f"about {format_bytes(f.sampling_bytes)} for {packs} of {f.lanes} chains"),
     ]
 
@@ -110,6 +115,18 @@ def _exact(overview: "Overview") -> str:
     if cost.bytes is None or cost.seconds is None or cost.refusal:
         return f"no: {cost.refusal}"
     return f"about {format_bytes(cost.bytes)} and {cost.seconds:.2g} s (width {cost.width})"
+
+
+def _auto(overview: "Overview") -> str:
+    """What `--method auto` does: which variables it needs, eliminates and samples."""
+    needed, exact = overview.needed, overview.exact_variables
+    free = overview.variables - overview.observed
+    part = "" if needed == free else f"needs {needed:,} of {free:,} variables, "
+    if exact == needed:
+        return f"{part}eliminates all of them" if part else "eliminates all variables"
+    if exact == 0:
+        return f"{part}samples all of them" if part else "samples all variables"
+    return f"{part}eliminates {exact:,} of them, samples {needed - exact:,}"
 
 
 # `orbitmc convert`: the same model in another format.

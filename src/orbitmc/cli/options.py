@@ -310,10 +310,10 @@ def settings_from(given: dict[str, Any], **options: Any) -> "inference.Settings"
     return settings
 
 
-def part_of(found: Mapping[str, Any], kind: type[Kind]) -> dict[str, Any]:
+def part_of(settings: Mapping[str, Any], kind: type[Kind]) -> dict[str, Any]:
     """The settings that are fields of a dataclass."""
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    return {name: value for name, value in found.items() if name in names}
+    return {name: value for name, value in settings.items() if name in names}
 
 
 def _some(settings: Mapping[str, Setting], *names: str) -> dict[str, Setting]:
@@ -351,20 +351,20 @@ def _value(setting: Setting, text: str) -> Any:
     return TRUTHS.get(text.lower()) if plain is bool else plain(text)
 
 
-def describe_values(one: Setting) -> str:
+def describe_values(setting: Setting) -> str:
     """What may be typed for a setting, in words."""
-    if one.choices:
-        return f"{', '.join(one.choices[:-1])} or {one.choices[-1]}"
-    if Path in one.kinds or get_origin(one.kind) is Sequence:
+    if setting.choices:
+        return f"{', '.join(setting.choices[:-1])} or {setting.choices[-1]}"
+    if Path in setting.kinds or get_origin(setting.kind) is Sequence:
         return "words with commas between"
-    return one.expected
+    return setting.expected
 
 
-def metavar(one: Setting) -> str:
+def metavar(setting: Setting) -> str:
     """What may be typed for a setting, in few letters."""
-    if one.choices:
-        return "|".join(one.choices)
-    kinds = [kind for kind in one.kinds if kind is not NoneType]
+    if setting.choices:
+        return "|".join(setting.choices)
+    kinds = [kind for kind in setting.kinds if kind is not NoneType]
     letters = {int: "N", float: "X", bool: "yes|no"}
     return letters.get(kinds[0], "FILE" if get_origin(kinds[0]) is Mapping else "WORDS")
 
@@ -435,7 +435,10 @@ SEVERAL_LETTERS = re.compile(r"-[A-Za-z]{2,}")
 
 
 def translate_alchemy_options(
-    context: typer.Context, words: Sequence[str], own: Collection[str], settings: Collection[str]
+    context: typer.Context,
+    words: Sequence[str],
+    options: Collection[str],
+    settings: Collection[str],
 ) -> list[str]:
     """The words of a command line with settings behind `--set`; foreign options are refused."""
     translated: list[str] = []
@@ -445,14 +448,14 @@ def translate_alchemy_options(
         if word == "--":
             return [*translated, word, *waiting]
         name, equals, value = word.partition("=")
-        setting = _setting(name, own, settings)
+        setting = _setting(name, options, settings)
         if setting:
             if not equals and not waiting:
                 context.fail(f"{name}: expected a value after it")
             translated += ["--set", f"{setting}={value if equals else waiting.pop(0)}"]
-        elif name in HINTS and name not in own:
+        elif name in HINTS and name not in options:
             context.fail(f"{name} belongs to another program; here write {HINTS[name]}")
-        elif SEVERAL_LETTERS.fullmatch(name) and not {name, name[:2]} & {*own}:
+        elif SEVERAL_LETTERS.fullmatch(name) and not {name, name[:2]} & {*options}:
             context.fail(f"No such option: {name}")
         else:
             translated.append(word)

@@ -132,7 +132,7 @@ def _cell(text: str, values: tuple[str, ...]) -> str | float | None:
     return float(text) if WHOLE.fullmatch(text) else text
 
 
-def csv_pieces(found: "Predictions") -> Iterator[str]:
+def csv_pieces(predictions: "Predictions") -> Iterator[str]:
     """A line for each row, after titles `variable=value`; rows without an answer are empty.
 
     If some were sampled, the verdict of each and the errors of all numbers come after that.
@@ -141,16 +141,18 @@ def csv_pieces(found: "Predictions") -> Iterator[str]:
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    titles = [f"{name}={value}" for name, value in found.columns]
-    errors = ["verdict", *(f"{title} standard_error" for title in titles)] if found.sampled else []
-    writer.writerow(["row", *found.ids, *titles, *errors])
-    for row, numbers in enumerate(found.probability.T):
+    titles = [f"{name}={value}" for name, value in predictions.columns]
+    errors = (
+        ["verdict", *(f"{title} standard_error" for title in titles)] if predictions.sampled else []
+    )
+    writer.writerow(["row", *predictions.ids, *titles, *errors])
+    for row, numbers in enumerate(predictions.probability.T):
         cells = ["" if p != p else f"{p:.9g}" for p in numbers.tolist()]
         if errors:
-            cells.append(found.verdict(row))
-        if row in found.errors:
-            cells += [f"{error:.2g}" for error in found.errors[row].standard_error]
-        writer.writerow([row, *(column[row] for column in found.ids.values()), *cells])
+            cells.append(predictions.verdict(row))
+        if row in predictions.errors:
+            cells += [f"{error:.2g}" for error in predictions.errors[row].standard_error]
+        writer.writerow([row, *(column[row] for column in predictions.ids.values()), *cells])
         if text.tell() > 2**16:
             yield text.getvalue()
             text.seek(0)
@@ -158,25 +160,27 @@ def csv_pieces(found: "Predictions") -> Iterator[str]:
     yield text.getvalue()
 
 
-def json_pieces(found: "Predictions") -> Iterator[str]:
+def json_pieces(predictions: "Predictions") -> Iterator[str]:
     """One object: a list of answers, one for each row, and what is wrong with rows without one."""
     content: dict[str, Any] = {
         "rows": [
-            None if numbers[0] != numbers[0] else found.by_name(numbers)
-            for numbers in found.probability.T.tolist()
+            None if numbers[0] != numbers[0] else predictions.by_name(numbers)
+            for numbers in predictions.probability.T.tolist()
         ],
-        "problems": {str(row): found.problems[row] for row in sorted(found.problems)},
+        "problems": {str(row): predictions.problems[row] for row in sorted(predictions.problems)},
         "sampled": {
             str(row): {
-                "verdict": found.sampled[row],
-                "standard_error": found.by_name(found.errors[row].standard_error.tolist()),
+                "verdict": predictions.sampled[row],
+                "standard_error": predictions.by_name(
+                    predictions.errors[row].standard_error.tolist()
+                ),
             }
-            for row in sorted(found.sampled)
+            for row in sorted(predictions.sampled)
         },
-        "interrupted": found.about.interrupted,
+        "interrupted": predictions.about.interrupted,
     }
-    if found.ids:
-        content["ids"] = {name: list(column) for name, column in found.ids.items()}
+    if predictions.ids:
+        content["ids"] = {name: list(column) for name, column in predictions.ids.items()}
     yield json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

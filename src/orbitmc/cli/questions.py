@@ -564,7 +564,7 @@ def betas_in(text: str) -> list[float]:
         ) from None
 
 
-def sweep_json(found: "Sweep") -> str:
+def sweep_json(sweep: "Sweep") -> str:
     rungs = [
         {
             **rung.record(),
@@ -573,16 +573,16 @@ def sweep_json(found: "Sweep") -> str:
                 for name, marginal in rung.marginals.items()
             },
         }
-        for rung in found
+        for rung in sweep
     ]
     return json_module.dumps({"betas": rungs}, indent=2, ensure_ascii=False) + "\n"
 
 
-def sweep_csv(found: "Sweep") -> str:
+def sweep_csv(sweep: "Sweep") -> str:
     """A line for each number at each temperature."""
     numbers = [
         (rung.beta, name, getattr(rung, name).record())
-        for rung in found
+        for rung in sweep
         for name in ("energy", "heat_capacity")
     ]
     rows = [(beta, name, *(record[column] for column in COLUMNS)) for beta, name, record in numbers]

@@ -49,7 +49,7 @@ def scratch(prepared: PreparedGraph, lanes: int) -> Scratch:
         bend=zeros(lanes, number),
         log_weights=zeros((most, lanes), np.float64),
         others=zeros(lanes, np.uint8),
-        kept=zeros(lanes, np.uint8),
+        saved=zeros(lanes, np.uint8),
         counts=zeros((clauses, lanes), np.uint16),
         counted=np.zeros(clauses, dtype=np.int64),
         turn=np.ones(1, dtype=np.int64),

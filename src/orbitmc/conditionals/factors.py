@@ -200,7 +200,7 @@ def keep_values(prepared: PreparedGraph, scratch: Scratch, values: Bytes, variab
     groups = prepared.conditionals.groups
     if groups.long_start[variable + 1] > groups.long_start[variable]:
         for lane in range(lanes_of(scratch)):
-            scratch.kept[lane] = values[variable, lane]
+            scratch.saved[lane] = values[variable, lane]
 
 
 @shared
@@ -212,7 +212,7 @@ def recount(prepared: PreparedGraph, scratch: Scratch, values: Bytes, variable: 
         if scratch.counted[clause] == scratch.turn[0]:
             for lane in range(lanes_of(scratch)):
                 counts[clause, lane] += np.uint16(values[variable, lane] == wanted)
-                counts[clause, lane] -= np.uint16(scratch.kept[lane] == wanted)
+                counts[clause, lane] -= np.uint16(scratch.saved[lane] == wanted)
 
 
 @shared

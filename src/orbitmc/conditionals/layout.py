@@ -310,7 +310,7 @@ class Scratch(NamedTuple):
     bend: NDArray[Any]
     log_weights: Floats
     others: Bytes
-    kept: Bytes
+    saved: Bytes
     counts: NDArray[np.uint16]
     counted: NDArray[np.int64]
     turn: NDArray[np.int64]

@@ -294,7 +294,7 @@ class Pairs(NamedTuple):
     `sources` has the group and the positions of the pair within it; `adds` sums up what they say.
     """
 
-    own: Ints
+    variable: Ints
     other: Ints
     shape: tuple[int, int]
     sources: Sequence[tuple[FactorGroup, int, int]]
@@ -311,15 +311,17 @@ def sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
     return factor_sensitivities(graph, states)
 
 
-def factor_sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
-    """Do what `secants` does, for any factors."""
+def factor_sensitivities(
+    graph: FactorGraph, states: Bytes, *, at_once: int = LOG_WEIGHTS_AT_ONCE
+) -> csr_array:
+    """Do what `sensitivities` does, for any factors; so many log-weights are held `at_once`."""
     groups = list(factor_groups(graph))
     pairs = list(_pairs(graph.variables, groups))
-    means = [np.zeros((len(part.own), _height(part), part.shape[1])) for part in pairs]
+    means = [np.zeros((len(part.variable), _height(part), part.shape[1])) for part in pairs]
     chances = _chances if graph.has_zeros() else _finite_chances
     value_start = np.concatenate([[0], np.cumsum(graph.cardinality, dtype=np.int64)])
     lanes = states.shape[1]
-    step = int(np.clip(LOG_WEIGHTS_AT_ONCE / max(sensitivity_entries(graph), 1.0), 1, lanes))
+    step = int(np.clip(at_once / max(sensitivity_entries(graph), 1.0), 1, lanes))
     for first in range(0, lanes, step):
         some = states[:, first : first + step]
         weights = _log_weights(value_start, groups, some)
@@ -374,7 +376,7 @@ def _finite_chances(pairs: Pairs, weights: Floats, first: Ints, states: Bytes) -
     """Do what `_chances` does where nothing is impossible: log-odds are enough for two values."""
     if pairs.shape[0] != 2:
         return _chances(pairs, weights, first, states)
-    rows = first[pairs.own]
+    rows = first[pairs.variable]
     present = (weights[rows + 1] - weights[rows])[:, None]
     changes = [
         _odds(group.of_two(states, position, other))
@@ -394,7 +396,7 @@ def _odds(log_potentials: Floats) -> Floats:
 
 def _chances(pairs: Pairs, weights: Floats, first: Ints, states: Bytes) -> Floats:
     """Chances of one variable for each value of the other: `[pair, row, other, lane]`."""
-    rows = first[pairs.own][:, None] + np.arange(pairs.shape[0])
+    rows = first[pairs.variable][:, None] + np.arange(pairs.shape[0])
     present = weights[rows][:, :, None]
     changes = [
         group.of_two(states, position, other) - group.of_one(states, position)[:, :, None]
@@ -424,7 +426,7 @@ def _matrix(graph: FactorGraph, pairs: Sequence[Pairs], means: Sequence[Floats])
     data, row, column = [np.zeros(0)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for part, mean in zip(pairs, means, strict=True):
         change = _changes(mean)
-        rows = start[part.own][:, None, None] + np.arange(change.shape[1])[:, None]
+        rows = start[part.variable][:, None, None] + np.arange(change.shape[1])[:, None]
         columns = start[part.other][:, None, None] + np.arange(change.shape[2])
         data.append(change.reshape(-1))
         row.append(np.broadcast_to(rows, change.shape).reshape(-1))

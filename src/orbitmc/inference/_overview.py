@@ -1,6 +1,6 @@
 """What is in a model, what it will cost, and what looks wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,10 +17,18 @@ from orbitmc.formats.assembly import Rows, row_doubts, wrong_tables
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
-from orbitmc.graph.relevance import components
+from orbitmc.graph.relevance import components, relevant
 from orbitmc.graph.support import Domains, possible_values
 from orbitmc.groups.cycles import cycle_text
-from orbitmc.inference.plan import EXACT_SECONDS, fit_to_budget, plan_elimination, sampling_bytes
+from orbitmc.inference.plan import (
+    EXACT_SECONDS,
+    fit_to_budget,
+    most_seconds,
+    plan_elimination,
+    sampling_bytes,
+    split_components,
+)
+from orbitmc.inference.query import resolve_query
 from orbitmc.inference.settings import Settings
 from orbitmc.symmetry._automorphisms import automorphisms
 
@@ -44,7 +52,9 @@ class Overview:
     """Counts, costs and remarks on a model; all plain numbers and words.
 
     `cardinalities` says how many variables have how many values. Degrees count the other
-    variables that share a factor with one. `zeros` is the share of impossible table entries.
+    variables that share a factor with one. `zeros` is the share of impossible table entries. A
+    question needs `needed` variables; of these `auto` eliminates `exact_variables`, and samples
+    the others.
     """
 
     variables: int
@@ -62,6 +72,8 @@ class Overview:
     components: int
     largest_component: int
     exact: ExactCost
+    needed: int
+    exact_variables: int
     packs: int
     lanes: int
     sampling_bytes: int
@@ -72,8 +84,10 @@ class Overview:
         return asdict(self)
 
 
-def overview(model: Model, *, memory: int = MEMORY) -> Overview:
-    """Look at a model; `memory` is what an exact answer may take.
+def overview(
+    model: Model, *, query: Sequence[str] | None = None, memory: int = MEMORY
+) -> Overview:
+    """Look at a model; `memory` is what an exact answer may take, to all or to a `query`.
 
     >>> import orbitmc as om
     >>> found = om.overview(om.ising_grid(3, 3, 0.3))
@@ -86,7 +100,10 @@ def overview(model: Model, *, memory: int = MEMORY) -> Overview:
     parts = np.bincount(components(graph))
     sizes, counts = np.unique(graph.cardinality, return_counts=True)
     used = _entries(graph)
-    sampling = fit_to_budget(graph, Settings(memory=memory))
+    settings = Settings(memory=memory)
+    sampling = fit_to_budget(graph, settings)
+    needed = _needed(model, query)
+    exact = _exact_cost(needed, memory)
     return Overview(
         variables=len(model.order),
         observed=len(model.observed),
@@ -102,12 +119,31 @@ def overview(model: Model, *, memory: int = MEMORY) -> Overview:
         largest_degree=int(degrees.max(initial=0)),
         components=len(parts),
         largest_component=int(parts.max(initial=0)),
-        exact=_exact_cost(model, memory),
+        exact=exact,
+        needed=len(needed.names),
+        exact_variables=_count_exact(needed, exact, settings),
         packs=sampling.pack_count,
         lanes=sampling.lane_count,
         sampling_bytes=sampling_bytes(graph, sampling),
         remarks=tuple(_remarks(model, domains, degrees)),
     )
+
+
+def _needed(model: Model, query: Sequence[str] | None) -> Model:
+    """What a question about some variables needs of a model; all of it if none are named."""
+    if query is None:
+        return model
+    place = {name: variable for variable, name in enumerate(model.names)}
+    asked = [place[name] for name in resolve_query(query, model) or () if name in place]
+    return relevant(model, asked)[0]
+
+
+def _count_exact(model: Model, cost: ExactCost, settings: Settings) -> int:
+    """How many variables `auto` eliminates, if no seconds are asked for."""
+    if cost.refusal is None and (cost.seconds or 0.0) <= most_seconds(settings):
+        return len(model.names)
+    split = split_components(harden(model).model, settings)
+    return 0 if split is None else len(split.easy.names)
 
 
 def _degrees(graph: FactorGraph) -> NDArray[np.int64]:

@@ -391,12 +391,12 @@ class LadderFeature:
         cooled = [model.at(beta).graph for beta in betas]
         weights = zip(_mean_log_weights(cooled, seed=seed), betas, strict=True)
         self.near = [-weight / beta for weight, beta in weights]
-        self.own = [EnergyFeature(model.graph, near) for near in self.near]
+        self.energies = [EnergyFeature(model.graph, near) for near in self.near]
         self.variables = np.arange(self.size * len(betas))
         self.rows = POWERS * len(betas)
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        copies = enumerate(self.own)
+        copies = enumerate(self.energies)
         parts = [feature.sums(states[self.part(k, self.size)], None) for k, feature in copies]
         return np.concatenate(parts)
 
@@ -405,7 +405,7 @@ class LadderFeature:
         return slice(place * size, (place + 1) * size)
 
     def errors(self, means: Floats) -> Floats:
-        copies = enumerate(self.own)
+        copies = enumerate(self.energies)
         return np.concatenate(
             [feature.errors(means[self.part(k, POWERS)]) for k, feature in copies]
         )
@@ -415,7 +415,7 @@ def _rung(
     asked: View, place: int, feature: LadderFeature, noted: FeatureEstimate, marginals: Marginals
 ) -> Rung:
     """The energy and the heat capacity of one copy, with its marginals."""
-    beta, near, energy_feature = feature.betas[place], feature.near[place], feature.own[place]
+    beta, near, energy_feature = feature.betas[place], feature.near[place], feature.energies[place]
     sums = [every[:, feature.part(place, POWERS)] for every in noted.sums]
     mean = float(column_means(sums, noted.recorded, noted.lanes)[0].mean())
     moments = energy_feature.moments(sums, noted.recorded, noted.lanes)

@@ -257,12 +257,12 @@ def join_models(models: Sequence[Model], labels: Sequence[str]) -> Model:
     )
 
 
-def split_marginals(found: Marginals, models: Sequence[Model]) -> list[Marginals]:
+def split_marginals(marginals: Marginals, models: Sequence[Model]) -> list[Marginals]:
     """What was found of each model, in its own names and with its observed variables."""
     parts, first = [], 0
     for model in models:
-        part = found.columns.take(np.arange(first, first + len(model.names)))
+        part = marginals.columns.take(np.arange(first, first + len(model.names)))
         columns = add_observed(model, replace(part, names=model.names))
-        parts.append(replace(found, columns=columns))
+        parts.append(replace(marginals, columns=columns))
         first += len(model.names)
     return parts

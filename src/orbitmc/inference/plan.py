@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc import inference, tuning
+from orbitmc import inference, kernels, tuning
 from orbitmc._numba.compile_log import spent_before, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
@@ -30,7 +30,6 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components, select_variables
 from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
-from orbitmc.kernels import block_gibbs, mcsat
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.protocol import Kernel, require_kernel
 from orbitmc.sampling.budget import RunShape, array_bytes, run_bytes
@@ -192,21 +191,39 @@ def _plan_parts(model: Model, settings: Settings) -> Plan:
     elimination, reason = plan_elimination(model.graph, settings)
     if elimination is not None:
         return Plan(model, exact, reason, elimination)
+    split = split_components(model, settings)
+    if split is None:
+        return _plan_sampling(model, settings, reason)
+    hard = replace(split.hard, observed={})
+    beside = Plan(split.easy, exact, split.cost, split.elimination)
+    return replace(_plan_sampling(hard, settings, reason), beside=beside)
+
+
+class Split(NamedTuple):
+    """Components that elimination affords together, at a cost in words, and the other ones."""
+
+    easy: Model
+    hard: Model
+    elimination: EliminationPlan
+    cost: str
+
+
+def split_components(model: Model, settings: Settings) -> Split | None:
+    """Set as few of the largest components apart as leave an affordable rest; None if none do."""
     part_of = components(model.graph)
     sizes = np.bincount(part_of, minlength=1)
     largest, count = np.argsort(-sizes, kind="stable"), 1
     while count < min(len(sizes), MOST_SAMPLED_COMPONENTS) and _has_time_to_split(settings):
-        sampled = np.isin(part_of, largest[:count])
-        if SECONDS_PER_BUCKET * int((~sampled).sum()) > most_seconds(settings):
+        apart = np.isin(part_of, largest[:count])
+        if SECONDS_PER_BUCKET * int((~apart).sum()) > most_seconds(settings):
             break
-        easy = select_variables(model, np.flatnonzero(~sampled))
+        easy = select_variables(model, np.flatnonzero(~apart))
         elimination, cost = plan_elimination(easy.graph, settings)
         if elimination is not None:
-            hard = replace(select_variables(model, np.flatnonzero(sampled)), observed={})
-            beside = Plan(easy, exact, cost, elimination)
-            return replace(_plan_sampling(hard, settings, reason), beside=beside)
+            hard = select_variables(model, np.flatnonzero(apart))
+            return Split(easy, hard, elimination, cost)
         count *= 4
-    return _plan_sampling(model, settings, reason)
+    return None
 
 
 def _has_time_to_split(settings: Settings) -> bool:
@@ -391,7 +408,7 @@ def choose_kernel(
 
 def _block_gibbs_kernel(model: Model, settings: Settings) -> PlannedKernel:
     """Gibbs that draws blocks of variables."""
-    kernel = block_gibbs.low_width(model.graph, most_work=settings.block_work or math.inf)
+    kernel = kernels.low_width(model.graph, most_work=settings.block_work or math.inf)
     return PlannedKernel(kernel, kernel.about)
 
 
@@ -453,7 +470,8 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
-    return mcsat.mc_sat(model.graph, large=mcsat.SLICE_SAMPLERS[settings.slices or "walk"])
+    large = kernels.mcsat.SLICE_SAMPLERS[settings.slices or "walk"]
+    return kernels.mc_sat(model.graph, large=large)
 
 
 # Whether a run fits into the memory that it may take.
@@ -475,9 +493,9 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
     """How much memory a run takes, its model and its answer included, before there is a kernel."""
     shape = _shape(settings)
     if "mcsat" in (settings.method, settings.base):
-        shape = shape._replace(extra=mcsat.slice_bytes(graph))
+        shape = shape._replace(extra=kernels.mcsat.slice_bytes(graph))
     if settings.base == "low-width":
-        shape = shape._replace(extra=block_gibbs.block_bytes(graph, settings.lane_count))
+        shape = shape._replace(extra=kernels.block_gibbs.block_bytes(graph, settings.lane_count))
     return run_bytes(graph, shape)
 
 

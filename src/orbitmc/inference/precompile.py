@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import orbitmc as om
 from orbitmc._numba import tiers
 from orbitmc._numba.compile_log import LOGGER, REMARKS
 from orbitmc._simd.random import LANE_UNIT
@@ -33,7 +34,6 @@ from orbitmc.inference.program import ground_program
 from orbitmc.inference.settings import Settings
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
-from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.sampling.pack import start_values
 from orbitmc.sampling.schedule import LANES
 from orbitmc.symmetry._automorphisms import automorphisms
@@ -72,22 +72,22 @@ MOVES: Mapping[str, Mapping[str, Any]] = {
 def spins() -> Model:
     """A small grid of spins, each with a field of its own."""
     fields = np.random.default_rng(0).normal(size=(SIDE, SIDE))
-    return ising_grid(SIDE, SIDE, 0.4, fields)
+    return om.ising_grid(SIDE, SIDE, 0.4, fields)
 
 
 def plain_spins() -> Model:
     """A small grid of spins without fields, which has symmetries."""
-    return ising_grid(SIDE, SIDE, 0.4)
+    return om.ising_grid(SIDE, SIDE, 0.4)
 
 
 def ring() -> Model:
     """Spins in a ring, whose symmetries are turns and reflections."""
-    return ising(np.zeros(SIDE * 2), [(k, (k + 1) % (SIDE * 2)) for k in range(SIDE * 2)], 0.4)
+    return om.ising(np.zeros(SIDE * 2), [(k, (k + 1) % (SIDE * 2)) for k in range(SIDE * 2)], 0.4)
 
 
 def labels() -> Model:
     """A small grid of sites that have one label of three."""
-    return potts_grid(3, 3, 3, 0.5, np.random.default_rng(0).normal(size=(3, 3, 3)))
+    return om.potts_grid(3, 3, 3, 0.5, np.random.default_rng(0).normal(size=(3, 3, 3)))
 
 
 def _ask(make: Callable[[], Model], **settings: Any) -> None:
@@ -123,7 +123,7 @@ def crossed() -> Model:
     """Spins of which each has many neighbours, so that none is cheap to sum out."""
     count = 8 * SIDE
     pairs = list(itertools.combinations(range(count), 2))
-    return ising(np.zeros(count), pairs, np.linspace(0.1, 0.2, len(pairs)))
+    return om.ising(np.zeros(count), pairs, np.linspace(0.1, 0.2, len(pairs)))
 
 
 def coins() -> Model:

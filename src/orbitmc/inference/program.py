@@ -191,18 +191,18 @@ class MarkovLogic(HtmlRepr):
         rules = contradicting_rules(self.ground)
         return ContradictionError(describe_contradiction(rules)) if rules else error
 
-    def in_atoms(self, found: Marginals) -> Marginals:
+    def in_atoms(self, marginals: Marginals) -> Marginals:
         """The probabilities of the atoms, from those of the model's variables."""
-        columns, asked = found.columns, self.asked
+        columns, asked = marginals.columns, self.asked
         unknown, known = np.flatnonzero(asked.variable >= 0), np.flatnonzero(asked.variable < 0)
         places = self._places(columns, asked.variable[unknown])
         sampled = columns.of_values(_names(asked, unknown), places, asked.value[unknown], TRUTH)
         if not len(known):
-            return replace(found, columns=sampled)
+            return replace(marginals, columns=sampled)
         holds = (asked.status[known] == TRUE).astype(float)
         decided = certain_columns(_names(asked, known), [TRUTH] * len(known), holds, OBSERVED)
         order = np.argsort(np.concatenate([unknown, known]))
-        return replace(found, columns=concatenate_columns([sampled, decided]).take(order))
+        return replace(marginals, columns=concatenate_columns([sampled, decided]).take(order))
 
     def _places(self, columns: Columns, variables: Ints) -> Ints:
         """Where the model's variables stand in an answer; mostly in the model's own order."""

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import mln
 from orbitmc._util.arrays import Numbers
 from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
-from orbitmc.mln import data, grounding
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -188,8 +188,8 @@ def _atoms(program: MarkovLogic) -> View:
 
 
 def _atom(program: MarkovLogic, name: str) -> Target:
-    atoms = grounding.query_atoms(
-        program.ground, grounding.read_query(name, program.ground.program)
+    atoms = mln.grounding.query_atoms(
+        program.ground, mln.grounding.read_query(name, program.ground.program)
     )
     if len(atoms.names) != 1:
         some = f", such as {atoms.names[0]}" if atoms.names else ""
@@ -201,7 +201,7 @@ def atom_targets(program: MarkovLogic, atoms: QueryAtoms) -> list[Target]:
     """Atoms as names that are false or true."""
     size = program.model.graph.cardinality
     return [
-        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == data.TRUE)]))
+        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == mln.data.TRUE)]))
         if variable < 0
         else Target(name, TRUTHS, variable, (np.arange(size[variable]) == value).astype(np.int64))
         for name, status, variable, value in zip(
@@ -253,15 +253,15 @@ def _mask_evidence(values: Sequence[str], mask: NDArray[np.bool_]) -> str | list
     return values[int(mask.argmax())] if mask.sum() == 1 else mask.astype(float).tolist()
 
 
-def reindex(one: Target, before: Model, after: Model) -> Target:
+def reindex(target: Target, before: Model, after: Model) -> Target:
     """A name in terms of a model that has more evidence."""
-    if one.known is not None:
-        return one
-    name = before.names[one.variable]
+    if target.known is not None:
+        return target
+    name = before.names[target.variable]
     if name in after.index:
-        return replace(one, variable=after.index[name])
+        return replace(target, variable=after.index[name])
     value = after.observed[name].value
-    return replace(one, variable=NO_VARIABLE, meaning=one.meaning[[value]])
+    return replace(target, variable=NO_VARIABLE, meaning=target.meaning[[value]])
 
 
 class Question(Protocol[AnswerCo]):

@@ -320,7 +320,7 @@ class RowAnswerer:
         ends = np.cumsum([0, *map(len, self.values)]).tolist()
         self.start = dict(zip(names, ends, strict=False))
         _require_room(8 * ends[-1] * rows.value.shape[1], settings)
-        self.found: Floats = np.full((ends[-1], rows.value.shape[1]), np.nan)
+        self.probability: Floats = np.full((ends[-1], rows.value.shape[1]), np.nan)
         self.errors: dict[int, Errors] = {}
         self.watchers = tuple(watchers)
         self.problems = dict(rows.problems)
@@ -337,11 +337,11 @@ class RowAnswerer:
                 self._all_batches()
             except KeyboardInterrupt:
                 self.stopped = True
-        self.found[:, list(self.problems)] = np.nan
+        self.probability[:, list(self.problems)] = np.nan
         return Predictions(
             names=self.names,
             values=self.values,
-            probability=self.found,
+            probability=self.probability,
             problems=self.problems,
             sampled=self.sampled,
             errors=self.errors,
@@ -369,7 +369,7 @@ class RowAnswerer:
         self.stopped = True
 
     def _all_batches(self) -> None:
-        good = np.setdiff1d(np.arange(self.found.shape[1]), list(self.problems))
+        good = np.setdiff1d(np.arange(self.probability.shape[1]), list(self.problems))
         left: list[Batch] = []
         for batch in self._sorted(good, few=None):
             left += self._either(batch)
@@ -409,7 +409,7 @@ class RowAnswerer:
         self._note(batch.rows[~possible])
         rows, answered = rows[:, possible], batch.rows[possible]
         first, which = _distinct(rows, bool(batch.soft))
-        answers = np.full((len(self.found), len(first)), np.nan)
+        answers = np.full((len(self.probability), len(first)), np.nan)
         try:
             for part, (probability, possible) in self._parts(
                 elimination, batch, rows, answered, first
@@ -418,7 +418,7 @@ class RowAnswerer:
                 self._note(answered[np.isin(which, np.arange(part.start, part.stop)[~possible])])
                 self._tell(self.done + round(len(answered) * part.stop / len(first)))
         finally:
-            self.found[:, answered] = answers[:, which]
+            self.probability[:, answered] = answers[:, which]
         self.done += len(batch.rows)
         return True
 
@@ -439,7 +439,7 @@ class RowAnswerer:
 
     def _tell(self, done: int) -> None:
         if self.progress is not None:
-            self.progress(done, self.found.shape[1])
+            self.progress(done, self.probability.shape[1])
 
     def answered(
         self, elimination: Elimination, batch: Batch, rows: Numbers, places: Numbers
@@ -456,7 +456,7 @@ class RowAnswerer:
         free = [name for name in self.names if model.index.get(name, -1) in template.place]
         wanted = {name: template.place[model.index[name]] for name in free}
         tables = elimination.marginals(upward, wanted.values())
-        answers = np.zeros((len(self.found), rows.shape[1]))
+        answers = np.zeros((len(self.probability), rows.shape[1]))
         for name in self.names:
             start, variable = self.start[name], model.index.get(name, -1)
             if name in wanted:
@@ -511,7 +511,7 @@ class RowAnswerer:
     def _put(self, marginals: Marginals, alike: list[int]) -> None:
         """Enter what was found into all rows that say the same."""
         columns = marginals.columns
-        self.found[:, alike] = columns.probability[:, None]
+        self.probability[:, alike] = columns.probability[:, None]
         if not marginals.about.is_exact:
             self.sampled.update(dict.fromkeys(alike, _worst(marginals)))
             errors = Errors(columns.standard_error, columns.low, columns.high)

@@ -150,7 +150,7 @@ FIELDS: Mapping[str, Check] = {
     "controlled": is_truth,
     "room": or_none(is_count),
     "snapshots": list_of(_is_snapshot),
-    "arrays": list_of(lambda found: True),
+    "arrays": list_of(lambda entry: True),
 }
 
 SCHEDULE: Mapping[str, Check] = {

@@ -3,15 +3,19 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orbitmc import kernels
 from orbitmc._util.arrays import Floats
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.kernels._tempering import Tempering, tempering
 from orbitmc.sampling.pack import start_pack, stepper
 from orbitmc.sampling.schedule import LANES
+
+if TYPE_CHECKING:
+    from orbitmc.kernels._tempering import Tempering
 
 HOTTEST = 0.1
 ACCEPTANCE = 0.4  # of exchanges: below a half, but not rare
@@ -51,7 +55,7 @@ def choose_ladder(
         raise InputError("a ladder needs hottest and acceptance between 0 and 1, and some sweeps")
     betas: Sequence[float] = np.geomspace(1.0, hottest, FIRST_RUNGS).tolist()
     for number in range(rounds):
-        kernel = tempering(prepared, betas)
+        kernel = kernels.tempering(prepared, betas)
         fewer = max(1, sweeps * FIRST_RUNGS // len(betas))
         rates = exchange_rates(
             prepared,
@@ -68,7 +72,7 @@ def choose_ladder(
 
 def exchange_rates(
     prepared: PreparedGraph,
-    kernel: Tempering,
+    kernel: "Tempering",
     *,
     seed: int,
     number: int,

@@ -441,7 +441,7 @@ def _start_block(links: Links, candidates: Candidates, memory: Memory, first: in
     _append_member(candidates, memory, seed)
     for link in range(links.variable_start[seed], links.variable_start[seed + 1]):
         factor = links.factor[link]
-        memory.class_in[factor] = links.own[link]
+        memory.class_in[factor] = links.variable_class[link]
         memory.invariant[count[INVARIANT]] = factor
         count[INVARIANT] += 1
         count_factor(links, candidates, memory, factor, seed)
@@ -468,7 +468,7 @@ def _join(links: Links, candidates: Candidates, memory: Memory, variable: int) -
         if memory.met_in[factor] != count[ROUND]:
             count_factor(links, candidates, memory, factor, variable)
             memory.class_in[factor] = NO_MEMBER
-        elif memory.class_in[factor] == links.own[link]:
+        elif memory.class_in[factor] == links.variable_class[link]:
             memory.kept_in[factor] = count[STEP]
         if memory.common_in[links.bond[link]] == before:
             memory.common_in[links.bond[link]] = count[STEP]

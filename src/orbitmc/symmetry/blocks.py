@@ -148,7 +148,7 @@ def _is_kept(
     known: Links, mine: Numbers, which: Numbers, whole: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Which factors around a block depend on the `whole` of it, on all members alike."""
-    classes = known.own[mine]
+    classes = known.variable_class[mine]
     lowest, highest = np.full(len(whole), classes.max(initial=0)), np.full(len(whole), -1)
     np.minimum.at(lowest, which, classes)
     np.maximum.at(highest, which, classes)

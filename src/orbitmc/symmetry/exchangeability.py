@@ -40,9 +40,9 @@ class Links(NamedTuple):
 
     Factor `f` depends on `variable[factor_start[f]:factor_start[f + 1]]`, and variables of equal
     `alike` may be exchanged without changing it. Variable `v` matters to the factors
-    `factor[variable_start[v]:variable_start[v + 1]]`, `own[...]` is its class in them, and
-    `bond[...]` what they are to it: variables of equal bonds have a factor each with equal tables
-    and the same third variable, if any. Bond `b` is held by the variables
+    `factor[variable_start[v]:variable_start[v + 1]]`, `variable_class[...]` is its class in them,
+    and `bond[...]` what they are to it: variables of equal bonds have a factor each with equal
+    tables and the same third variable, if any. Bond `b` is held by the variables
     `holder[holder_start[b]:holder_start[b + 1]]`. Factors of equal `joint` join two variables each
     in the same way, whichever comes first, and no two of them join the same two; others have none.
     """
@@ -52,7 +52,7 @@ class Links(NamedTuple):
     alike: Numbers
     variable_start: Indices
     factor: Indices
-    own: Numbers
+    variable_class: Numbers
     bond: Numbers
     holder_start: Indices
     holder: Indices

@@ -120,14 +120,16 @@ def persistence(seen: Sequence[Floats], kind: NDArray[np.int64]) -> Floats:
     return np.asarray((np.bincount(kinds, correlation) / np.maximum(np.bincount(kinds), 1))[kinds])
 
 
-def penalise_stuck(effective: Floats, kept: Floats, lanes: int) -> Floats:
+def penalise_stuck(effective: Floats, correlation: Floats, lanes: int) -> Floats:
     """Effective samples where lanes may be lost, so that one from each is too much.
 
-    What they have kept says how many times they have forgotten where they came from, maybe not
-    once.
+    The correlation of early and late states says how many times they have forgotten where they
+    came from, maybe not once.
     """
-    forgotten = -np.log(np.clip(kept, LOST, STUCK))
-    return np.asarray(np.where(kept > LOST, np.minimum(effective, lanes * forgotten), effective))
+    forgotten = -np.log(np.clip(correlation, LOST, STUCK))
+    return np.asarray(
+        np.where(correlation > LOST, np.minimum(effective, lanes * forgotten), effective)
+    )
 
 
 def harmonic_ess(effective: Floats) -> float:

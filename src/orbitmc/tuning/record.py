@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orbitmc import kernels
 from orbitmc._util.text import suggestion
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
@@ -12,7 +13,6 @@ from orbitmc.graph.model import Model
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._mixture import mixture
-from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.ladder import MOST_RUNGS
 from orbitmc.tuning.families import FAMILIES
@@ -63,7 +63,7 @@ class Tuning:
 
 def base_chain(prepared: PreparedGraph, betas: Sequence[float]) -> Kernel:
     """Gibbs, tempered if there are betas."""
-    return tempering(prepared, betas) if betas else SystematicScan()
+    return kernels.tempering(prepared, betas) if betas else SystematicScan()
 
 
 def combine_jumps(jumps: Sequence[Kernel]) -> Kernel:

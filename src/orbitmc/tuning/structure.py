@@ -248,10 +248,10 @@ class _Couplings:
     field: Floats
 
 
-def strong_parts(graph: FactorGraph) -> list[Numbers]:
+def strong_parts(graph: FactorGraph, *, most: int = MOST_SETS) -> list[Numbers]:
     """Sets of variables whose flips may be accepted; empty unless all factors are finite pairs.
 
-    At most `MOST_SETS`, equally many of each size as far as there are.
+    At `most` so many, equally many of each size as far as there are.
     """
     couplings = _couplings(graph)
     if couplings is None or not len(couplings.pair):
@@ -262,7 +262,7 @@ def strong_parts(graph: FactorGraph) -> list[Numbers]:
     for labels in layers:
         changes = _changes(couplings, labels)
         order = np.argsort(changes, kind="stable")
-        good = order[changes[order] <= budget][: MOST_SETS // len(layers)]
+        good = order[changes[order] <= budget][: most // len(layers)]
         chosen += [np.flatnonzero(labels == part) for part in good]
     return chosen
 

@@ -46,7 +46,8 @@ class Trial:
     `rate` is effective samples per second; `least_rate` takes a sample of each lane for granted, as
     if none were lost, and `recorded_rate` counts only states that a run would record. States were
     looked at `spacing` sweeps apart, and a share of `fresh` of them is as good as independent.
-    Lanes have `kept` so much of what told them apart, in the kind of statistics where it was most.
+    `correlation` says how much lanes have kept of what told them apart, in the kind of statistics
+    where it was most.
     """
 
     rate: float
@@ -55,13 +56,13 @@ class Trial:
     spacing: float
     fresh: float
     per_step: float
-    kept: float
+    correlation: float
     seconds: float
 
     def lost(self, seconds: float = 0.0) -> bool:
         """Whether lanes still remember where they came from, or would after so many seconds."""
         longer = max(1.0, seconds / self.seconds)
-        return bool(max(0.0, self.kept) ** longer > LOST)
+        return bool(max(0.0, self.correlation) ** longer > LOST)
 
     @property
     def memory(self) -> float:
@@ -145,7 +146,7 @@ class TrialChain:
             spacing=spacing / max(1, variables),
             fresh=ess / looked,
             per_step=step,
-            kept=float(persisting.max(initial=0.0)),
+            correlation=float(persisting.max(initial=0.0)),
             seconds=seconds,
         )
 

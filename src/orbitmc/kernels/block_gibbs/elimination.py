@@ -90,7 +90,7 @@ def _fill_rows(blocks: Blocks, memory: BlockMemory, step: Index, row: Index, siz
         for lane in range(lanes_of(memory)):
             tables[row + value, lane] = 1.0
     for operand in range(first, np.int64(blocks.operand_start[step + 1])):
-        base, stride = operand - first, np.int64(blocks.own[operand])
+        base, stride = operand - first, np.int64(blocks.own_stride[operand])
         if blocks.kind[operand] == MESSAGE:
             source = np.int64(blocks.source[operand]) + memory.offset[base]
             for value in range(size):
@@ -274,7 +274,7 @@ def _hand_down(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
         row = np.int64(blocks.table_row[step]) + state * size
         for operand in range(first, np.int64(blocks.operand_start[step + 1])):
             if blocks.kind[operand] == MESSAGE:
-                stride = np.int64(blocks.own[operand])
+                stride = np.int64(blocks.own_stride[operand])
                 source = np.int64(blocks.source[operand]) + memory.offset[operand - first]
                 for value in range(size):
                     for lane in range(lanes_of(memory)):

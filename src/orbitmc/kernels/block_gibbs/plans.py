@@ -38,7 +38,7 @@ class Blocks(NamedTuple):
     `table_row`, what is left of them at `message_row`.
 
     A table is a product of operands `operand_start[s]:operand_start[s + 1]`. The entry of an
-    operand is at `source`, plus `own` times the value of the step's variable, plus
+    operand is at `source`, plus `own_stride` times the value of the step's variable, plus
     `stride[stride_start[o] + d]` times the value of variable `d` of the scope. In factors the
     variables `outside` the block come in addition: in tables each with its `role` as stride; in
     clauses `gate` is added if any of them has its `role` as value. Of what a step has left, `gate`
@@ -67,7 +67,7 @@ class Blocks(NamedTuple):
     operand_start: Indices
     kind: Bytes
     source: Indices
-    own: Indices
+    own_stride: Indices
     stride_start: Indices
     stride: Indices
     outside_start: Indices
@@ -155,7 +155,7 @@ class Writer:
             name: []
             for name in (
                 *("variable", "outer", "table_row", "message_row", "scopes", "operands"),
-                *("kind", "source", "own", "strides", "outsides", "gate"),
+                *("kind", "source", "own_stride", "strides", "outsides", "gate"),
                 *("scope", "stride", "outside", "role"),
             )
         }
@@ -243,7 +243,7 @@ class Writer:
     def _operand(
         self, kind: int, source: int, strides: dict[int, int], v: int, scope: list[int]
     ) -> None:
-        self._put(kind=kind, source=source, own=strides[v], strides=len(scope))
+        self._put(kind=kind, source=source, own_stride=strides[v], strides=len(scope))
         self.columns["stride"] += [strides.get(u, 0) for u in scope]
 
     def _put(self, **entries: int) -> None:
@@ -272,7 +272,7 @@ class Writer:
             operand_start=starts(column["operands"]),
             kind=readonly(column["kind"].astype(np.uint8)),
             source=indices(column["source"]),
-            own=indices(column["own"]),
+            own_stride=indices(column["own_stride"]),
             stride_start=starts(column["strides"]),
             stride=indices(column["stride"]),
             outside_start=starts(column["outsides"]),

@@ -363,7 +363,7 @@ def gather(graph: FactorGraph, memory: SliceMemory, variable: Index) -> Index:
 @shared
 def _join(memory: SliceMemory, variable: Index, size: Index) -> Index:
     memory.member[size] = variable
-    memory.kept[size] = memory.state[variable]
+    memory.saved[size] = memory.state[variable]
     memory.first[size] = NO_VALUE
     memory.place[variable] = size + 1
     return size + 1
@@ -407,7 +407,7 @@ def draw_by_counting(
 def restore(memory: SliceMemory, size: Index) -> None:
     """Give a component back the state it had."""
     for place in range(size):
-        memory.state[memory.member[place]] = memory.kept[place]
+        memory.state[memory.member[place]] = memory.saved[place]
 
 
 @shared

@@ -55,7 +55,7 @@ class SliceMemory(NamedTuple):
     woken: Integers
     member: Integers
     place: Integers
-    kept: Bytes
+    saved: Bytes
     trial: Integers
     first: Integers
     following: Integers
@@ -102,7 +102,7 @@ def slice_memory(graph: FactorGraph) -> SliceMemory:
         woken=_integers(factors + 1),
         member=_integers(variables),
         place=_integers(variables),
-        kept=np.zeros(variables, dtype=np.uint8),
+        saved=np.zeros(variables, dtype=np.uint8),
         trial=_integers(variables),
         first=_integers(variables),
         following=_integers(factors),

@@ -43,8 +43,10 @@ def templates(
     first_weight: Ints,
     predicates: Mapping[str, Predicate],
     universe: Universe,
+    *,
+    fewest: int = FEWEST_RULES,
 ) -> Iterator[Template]:
-    """Fold rules into templates where enough are alike; all others stand for themselves."""
+    """Fold rules into templates where so many are alike; all others stand for themselves."""
     alike: dict[object, dict[int, tuple[str, ...]]] = {}
     for number, rule in enumerate(rules):
         constants = tuple(name for name, _ in _constants(rule.formula, predicates))
@@ -53,7 +55,7 @@ def templates(
             alike.setdefault(key, {})[number] = constants
     folded: dict[int, Template | None] = {}
     for members in alike.values():
-        if len(members) >= FEWEST_RULES:
+        if len(members) >= fewest:
             folded |= dict.fromkeys(members)
             folded[min(members)] = _template(members, rules, first_weight, predicates, universe)
     for number, rule in enumerate(rules):
