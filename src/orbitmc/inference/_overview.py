@@ -84,9 +84,7 @@ class Overview:
         return asdict(self)
 
 
-def overview(
-    model: Model, *, query: Sequence[str] | None = None, memory: int = MEMORY
-) -> Overview:
+def overview(model: Model, *, query: Sequence[str] | None = None, memory: int = MEMORY) -> Overview:
     """Look at a model; `memory` is what an exact answer may take, to all or to a `query`.
 
     >>> import orbitmc as om

@@ -48,9 +48,9 @@ def count_marginals(
     """
     begun = asked_at(settings)
     lifting = plan_counting(logic, settings)
-    if lifting is None:
+    counted = None if lifting is None else _count(lifting, settings)
+    if lifting is None or counted is None:
         return None
-    counted = lifting.count()
     columns = concatenate_columns(list(_columns(logic, counted)))
     about = _about(logic, lifting, counted, settings, begun)
     if left_out := _left_out(logic, counted):
@@ -63,10 +63,20 @@ def count_log_z(logic: MarkovLogic, settings: Settings) -> Estimate | None:
     """The exact logarithm of the sum of all weights, or None where another method answers."""
     begun = asked_at(settings)
     lifting = plan_counting(logic, settings)
-    if lifting is None:
+    counted = None if lifting is None else _count(lifting, settings)
+    if lifting is None or counted is None:
         return None
-    counted = lifting.count()
     return certain(counted.log_z, _about(logic, lifting, counted, settings, begun))
+
+
+def _count(lifting: lifted.Lifting, settings: Settings) -> lifted.Counted | None:
+    """Count; `auto` gives up where that takes far more than expected."""
+    try:
+        return lifting.count()
+    except LimitError:
+        if settings.method == "counting":
+            raise
+        return None
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,8 @@ from orbitmc.mln.language.syntax import Program, atoms_of
 
 MOST_PROPOSITIONS = 1024  # joint values of atoms without elements
 MOST_GROUPS = 64
+PATIENCE = 8.0  # times the expected work
+FEW_STATES = 1e9  # that take seconds
 
 Law = Callable[[tuple[int, ...]], Floats]
 """The probabilities of the values of a field, for atoms that are alike."""
@@ -120,11 +122,12 @@ class Lifting:
         return max(sizes, default=0)
 
     def count(self) -> "Counted":
-        """Count; the answer knows all marginals."""
+        """Count; the answer knows all marginals. What takes far more than expected is refused."""
+        most = PATIENCE * max(self.states, FEW_STATES)
         counted = []
         for case in self.cases:
             try:
-                moments = tuple(map(_add_up, case.coordinates.problems))
+                moments = tuple(_add_up(problem, most) for problem in case.coordinates.problems)
             except ContradictionError:
                 continue
             counted.append(CountedCase(self.setting, case, moments))
@@ -133,8 +136,10 @@ class Lifting:
         return Counted(self.setting, tuple(counted))
 
 
-def _add_up(problem: CountProblem | TreeProblem) -> CountMoments | TreeMoments:
-    return sum_tree(problem) if isinstance(problem, TreeProblem) else sum_counts(problem)
+def _add_up(problem: CountProblem | TreeProblem, most_states: float) -> CountMoments | TreeMoments:
+    if isinstance(problem, TreeProblem):
+        return sum_tree(problem)
+    return sum_counts(problem, most_states=most_states)
 
 
 def _count_work(problem: CountProblem | TreeProblem) -> float:
