@@ -395,15 +395,64 @@ def test_too_many_states_are_refused_with_their_number():
         om.marginals(logic, method="counting")
 
 
-def test_counting_is_for_programs_and_for_two_questions():
-    grid = om.ising_grid(2, 2, 0.1)
-    with pytest.raises(InputError, match="counting is for marginals and log Z of Markov logic"):
-        om.marginals(grid, method="counting")
+def test_counting_is_for_some_questions_about_programs():
+    words = "counting is for marginals, joints and log Z of Markov logic programs"
+    with pytest.raises(InputError, match=words):
+        om.marginals(om.ising_grid(2, 2, 0.1), method="counting")
+    with pytest.raises(InputError, match=words):
+        om.joint(om.ising_grid(2, 2, 0.1), ["s0_0"], method="counting")
+    with pytest.raises(InputError, match=words):
+        om.log_z(om.ising_grid(2, 2, 0.1), method="counting")
+    with pytest.raises(InputError, match=words):
+        om.draws(om.ising_grid(2, 2, 0.1), method="counting")
     logic = read(people(3) + SMOKERS)
-    with pytest.raises(InputError, match="counting is for marginals and log Z of Markov logic"):
-        om.joint(logic, ["Smokes(P0)", "Smokes(P1)"], method="counting")
-    with pytest.raises(InputError, match="counting is for marginals and log Z of Markov logic"):
+    with pytest.raises(InputError, match=words):
         om.marginals(logic, query="Smokes(x) ^ Cancer(x)", method="counting")
+    with pytest.raises(InputError, match=words):
+        om.probability(logic, "Smokes(P0)", method="counting")
+
+
+def joint_deviation(seed: int) -> float | None:
+    """How far the joint law of some atoms is from that by elimination; None if there is none."""
+    written = random_fragment(seed)
+    rng = np.random.default_rng(seed)
+    try:
+        logic = read(written.program, written.database, opened=written.opened)
+        names = list(om.marginals(logic, method="exact"))
+        some = rng.permutation(names)[: rng.integers(2, 4)].tolist()
+        exact = om.joint(logic, some, method="exact")
+    except (ContradictionError, InputError):
+        return None
+    counted = om.joint(logic, some, method="counting")
+    assert counted.names == exact.names
+    assert counted.values == exact.values
+    assert counted.verdict == "exact"
+    return float(np.abs(counted.probability - exact.probability).max())
+
+
+def test_joint_laws_of_atoms_are_counted_as_they_are_eliminated():
+    deviations = [joint_deviation(seed) for seed in range(1000, 1080)]
+    assert sum(deviation is not None for deviation in deviations) > 60
+    assert max(filter(None, deviations)) < CLOSE
+
+
+def test_a_joint_law_of_many_people_needs_no_groundings():
+    logic = read(people(3000) + SMOKERS)
+    law = om.joint(logic, ["Smokes(P1)", "Smokes(P2)", "Friends(P1,P2)"])
+    assert law.about.method == "counting"
+    assert not logic.is_ground
+    marginals = om.marginals(logic, query="Smokes(P1);Friends(P1,P2)")
+    assert law.probability.sum() == pytest.approx(1.0, abs=1e-12)
+    assert law.probability[1].sum() == pytest.approx(
+        marginals["Smokes(P1)"].probability[0], abs=1e-12
+    )
+    assert law.probability[:, :, 1].sum() == pytest.approx(
+        marginals["Friends(P1,P2)"].probability[0], abs=1e-10
+    )
+    with pytest.raises(InputError, match="fits several atoms: name one ground atom"):
+        om.joint(logic, ["Smokes"], method="counting")
+    with pytest.raises(InputError, match="is named twice"):
+        om.joint(logic, ["Smokes(P1)", "Smokes(P1)"], method="counting")
 
 
 # What is read, asked and told.

@@ -52,7 +52,8 @@ from orbitmc.lifted.counts import (
 from orbitmc.lifted.evidence import Field, Known, find_links, group_twins, read_known
 from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
 from orbitmc.lifted.tree import IMPOSSIBLE, TreeMoments, TreeProblem, sum_tree
-from orbitmc.mln.data.database import UNKNOWN, Ints
+from orbitmc.mln.data.database import TRUE, UNKNOWN, Ints
+from orbitmc.mln.grounding.atoms import given_atom
 from orbitmc.mln.grounding.grounding import AtomTables
 from orbitmc.mln.language.syntax import Program, atoms_of
 
@@ -269,6 +270,40 @@ def _unused_propositions(setting: Setting, values: Mapping[Field, int]) -> float
         float(np.logaddexp.reduce(proposition_weights(known)))
         for name, known in setting.known.items()
         if not setting.fragment.schemas[name.predicate].elements and name not in values
+    )
+
+
+def count_joint(program: Program, tables: AtomTables, atoms: Sequence[tuple[str, int]]) -> Floats:
+    """How probable it is that atoms are false and true together: an axis for each atom.
+
+    An atom is a predicate and a code. Each is given to be false, then to be true, and the next
+    one is counted anew.
+    """
+    counted = lift(program, tables).count()
+    (predicate, code), rest = atoms[0], atoms[1:]
+    table = tables.atoms[predicate]
+    status = int(table.status(np.array([code]))[0])
+    holds = float(status == TRUE)
+    if status == UNKNOWN:
+        holds = float(counted.probabilities(predicate, np.array([code]))[0])
+    law = np.zeros((2,) * len(atoms))
+    for value, probability in ((0, 1.0 - holds), (1, holds)):
+        if probability > 0.0 and rest:
+            known = tables
+            if status == UNKNOWN:
+                known = _given(tables, predicate, code, holds=bool(value))
+            law[value] = probability * count_joint(program, known, rest)
+        else:
+            law[value] = probability if not rest else 0.0
+    return law
+
+
+def _given(tables: AtomTables, predicate: str, code: int, *, holds: bool) -> AtomTables:
+    codes, log_odds = tables.soft[predicate]
+    other = codes != code
+    return tables._replace(
+        atoms={**tables.atoms, predicate: given_atom(tables.atoms[predicate], code, holds)},
+        soft={**tables.soft, predicate: (codes[other], log_odds[other])},
     )
 
 
