@@ -60,7 +60,7 @@ def prepare(graph: FactorGraph) -> Problem:
     require_narrow(graph)
     sizes, scopes, tables = _full_tables(graph)
     possible = [np.arange(size) for size in sizes]
-    if any(np.isneginf(table).any() for table in tables):
+    if graph.has_zeros() or len(sizes) > graph.variables:
         _drop_impossible(scopes, tables, possible)
     open_variables = [v for v, values in enumerate(possible) if len(values) > 1]
     place = {variable: number for number, variable in enumerate(open_variables)}
@@ -80,9 +80,15 @@ def _full_tables(graph: FactorGraph) -> tuple[list[int], list[Scope], list[Float
     sizes = [int(size) for size in graph.cardinality]
     scopes: list[Scope] = []
     tables: list[Floats] = []
+    flat, bounds = graph.scope.tolist(), graph.scope_start.tolist()
+    numbers, starts = graph.table_of.tolist(), graph.table_start.tolist()
     for factor in range(graph.factors):
-        scope = tuple(graph.scope_of(factor).tolist())
-        if factor < graph.first_clause or len(scope) <= LONGEST_EXPANDED:
+        scope = tuple(flat[bounds[factor] : bounds[factor + 1]])
+        if factor < graph.first_clause:
+            entries = graph.table[starts[numbers[factor]] : starts[numbers[factor] + 1]]
+            scopes.append(scope)
+            tables.append(entries.reshape([sizes[variable] for variable in scope]))
+        elif len(scope) <= LONGEST_EXPANDED:
             scopes.append(scope)
             tables.append(graph.full_table(factor))
         else:
@@ -161,13 +167,14 @@ def _merge_tables(
     taken_off = [constant]
     for scope, table in zip(scopes, tables, strict=True):
         numbers = [place[variable] for variable in scope if variable in place]
-        table = table.reshape([size for size in table.shape if size > 1])
+        if len(numbers) < len(scope):
+            table = table.reshape([size for size in table.shape if size > 1])
         top = float(table.max())
         taken_off.append(top)
         if numbers and top > -np.inf:
-            order = sorted(range(len(numbers)), key=numbers.__getitem__)
-            key = tuple(numbers[axis] for axis in order)
-            alike.setdefault(key, []).append(table.transpose(order) - top)
+            key = tuple(sorted(numbers))
+            ordered = table if key == tuple(numbers) else table.transpose(np.argsort(numbers))
+            alike.setdefault(key, []).append(ordered - top)
     if -np.inf in taken_off:
         raise ContradictionError("no state is possible: a factor allows nothing")
     return exact_sum(taken_off), {key: sum_of_tables(parts) for key, parts in alike.items()}
