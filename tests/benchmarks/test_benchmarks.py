@@ -20,6 +20,7 @@ NAMES = (
     "gibbs_updates",
     "accuracy",
     "irregular",
+    "lifted",
     "startup",
     "kept_seconds",
     "budgets",

@@ -222,9 +222,9 @@ def test_orders_beyond_any_machine_are_no_orders():
 
 
 def test_elimination_that_takes_longer_than_allowed_is_refused_at_once(monkeypatch):
-    graph = ising_grid(2, 10_000, 0.3).graph
+    graph = ising_grid(2, 50_000, 0.3).graph
     monkeypatch.setattr(plan, "prepare", None)  # nothing may be prepared
-    with pytest.raises(LimitError, match=r"take 4 s at least for these 20000 variables"):
+    with pytest.raises(LimitError, match=r"take 4 s at least for these 100000 variables"):
         plan.predict(graph, within=1.0)
 
 

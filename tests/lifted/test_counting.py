@@ -11,7 +11,8 @@ import pytest
 import orbitmc as om
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.inference.program import MarkovLogic, ground_program
-from orbitmc.lifted import cells, coordinates, counts, evidence, fragment
+from orbitmc.lifted import cells, coordinates, counts, evidence, fragment, marginals
+from orbitmc.lifted.tree import sum_tree
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from tests.lifted.random_fragments import random_fragment
@@ -63,6 +64,55 @@ def count_fragment(seed: int) -> str:
 def test_random_programs_are_counted_as_they_are_eliminated(first):
     outcomes = Counter(count_fragment(seed) for seed in range(first, first + 40))
     assert outcomes["counted"] >= 30
+
+
+@pytest.mark.parametrize("first", range(0, 160, 40))
+def test_trees_of_classes_give_the_same(first, monkeypatch):
+    sums = []
+    monkeypatch.setattr(marginals, "sum_tree", lambda problem: sums.append(1) or sum_tree(problem))
+    monkeypatch.setattr(coordinates, "SECONDS_PER_STATE", math.inf)
+    outcomes = Counter(count_fragment(seed) for seed in range(first, first + 40))
+    assert outcomes["counted"] >= 30
+    assert sums
+
+
+def test_people_with_evidence_of_their_own_are_counted(monkeypatch):
+    """Everybody has another probability of smoking, and of being a friend of the first."""
+    facts = "\n".join(f"{0.05 + 0.13 * n:.3f} Smokes(P{n})" for n in range(7))
+    program = people(7) + SMOKERS + "0.4 Friends(x,y) => Friends(y,x)\n0.7 x != y => !Smokes(x)\n"
+    logic = read(program, facts, opened=["Smokes"])
+    exact = om.marginals(logic, method="exact")
+    for most_classes in (0, 64):
+        monkeypatch.setattr(coordinates, "MOST_CLASSES", most_classes)
+        again = read(program, facts, opened=["Smokes"])
+        counted = om.marginals(again, method="counting")
+        assert counted.about.log_z == pytest.approx(
+            float(om.log_z(again, method="exact")), abs=CLOSE
+        )
+        assert np.abs(counted.columns.probability - exact.columns.probability).max() < CLOSE
+        few = om.marginals(again, query="Friends(x,P3)", method="counting")
+        for name, marginal in few.items():
+            assert marginal.probability[0] == pytest.approx(exact[name].probability[0], abs=CLOSE)
+
+
+def test_a_thousand_people_with_evidence_of_their_own_are_counted():
+    """Whoever is more likely to smoke by evidence, is so in the end."""
+    facts = "\n".join(f"{0.2 + 0.6 * n / 1000:.4f} Smokes(P{n})" for n in range(1000))
+    program = "Smokes(person)\nFriends(person, person)\n0.7 Friends(x,y)\n"
+    logic = read(
+        people(1000) + program + "0.0001 Friends(x,y) ^ Smokes(x) ^ Smokes(y)\n",
+        facts,
+        opened=["Smokes"],
+    )
+    answer = om.marginals(logic)
+    assert answer.about.method == "counting"
+    assert answer.about.warnings == ("name atoms of Friends to see them: they are too many",)
+    assert len(answer) == 1000
+    probabilities = answer.columns.probability
+    assert (np.diff(probabilities) > 0).all()
+    some = om.marginals(logic, query="Friends(P3,x);Smokes(P3)")
+    assert len(some) == 1001
+    assert some["Smokes(P3)"].probability[0] == pytest.approx(probabilities[3], abs=1e-12)
 
 
 def lifted_case(seed: int) -> bool:
@@ -345,15 +395,64 @@ def test_too_many_states_are_refused_with_their_number():
         om.marginals(logic, method="counting")
 
 
-def test_counting_is_for_programs_and_for_two_questions():
-    grid = om.ising_grid(2, 2, 0.1)
-    with pytest.raises(InputError, match="counting is for marginals and log Z of Markov logic"):
-        om.marginals(grid, method="counting")
+def test_counting_is_for_some_questions_about_programs():
+    words = "counting is for marginals, joints and log Z of Markov logic programs"
+    with pytest.raises(InputError, match=words):
+        om.marginals(om.ising_grid(2, 2, 0.1), method="counting")
+    with pytest.raises(InputError, match=words):
+        om.joint(om.ising_grid(2, 2, 0.1), ["s0_0"], method="counting")
+    with pytest.raises(InputError, match=words):
+        om.log_z(om.ising_grid(2, 2, 0.1), method="counting")
+    with pytest.raises(InputError, match=words):
+        om.draws(om.ising_grid(2, 2, 0.1), method="counting")
     logic = read(people(3) + SMOKERS)
-    with pytest.raises(InputError, match="counting is for marginals and log Z of Markov logic"):
-        om.joint(logic, ["Smokes(P0)", "Smokes(P1)"], method="counting")
-    with pytest.raises(InputError, match="counting is for marginals and log Z of Markov logic"):
+    with pytest.raises(InputError, match=words):
         om.marginals(logic, query="Smokes(x) ^ Cancer(x)", method="counting")
+    with pytest.raises(InputError, match=words):
+        om.probability(logic, "Smokes(P0)", method="counting")
+
+
+def joint_deviation(seed: int) -> float | None:
+    """How far the joint law of some atoms is from that by elimination; None if there is none."""
+    written = random_fragment(seed)
+    rng = np.random.default_rng(seed)
+    try:
+        logic = read(written.program, written.database, opened=written.opened)
+        names = list(om.marginals(logic, method="exact"))
+        some = rng.permutation(names)[: rng.integers(2, 4)].tolist()
+        exact = om.joint(logic, some, method="exact")
+    except (ContradictionError, InputError):
+        return None
+    counted = om.joint(logic, some, method="counting")
+    assert counted.names == exact.names
+    assert counted.values == exact.values
+    assert counted.verdict == "exact"
+    return float(np.abs(counted.probability - exact.probability).max())
+
+
+def test_joint_laws_of_atoms_are_counted_as_they_are_eliminated():
+    deviations = [joint_deviation(seed) for seed in range(1000, 1080)]
+    assert sum(deviation is not None for deviation in deviations) > 60
+    assert max(filter(None, deviations)) < CLOSE
+
+
+def test_a_joint_law_of_many_people_needs_no_groundings():
+    logic = read(people(3000) + SMOKERS)
+    law = om.joint(logic, ["Smokes(P1)", "Smokes(P2)", "Friends(P1,P2)"])
+    assert law.about.method == "counting"
+    assert not logic.is_ground
+    marginals = om.marginals(logic, query="Smokes(P1);Friends(P1,P2)")
+    assert law.probability.sum() == pytest.approx(1.0, abs=1e-12)
+    assert law.probability[1].sum() == pytest.approx(
+        marginals["Smokes(P1)"].probability[0], abs=1e-12
+    )
+    assert law.probability[:, :, 1].sum() == pytest.approx(
+        marginals["Friends(P1,P2)"].probability[0], abs=1e-10
+    )
+    with pytest.raises(InputError, match="fits several atoms: name one ground atom"):
+        om.joint(logic, ["Smokes"], method="counting")
+    with pytest.raises(InputError, match="is named twice"):
+        om.joint(logic, ["Smokes(P1)", "Smokes(P1)"], method="counting")
 
 
 # What is read, asked and told.

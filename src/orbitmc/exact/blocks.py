@@ -13,6 +13,7 @@ where `inner` are variables of R that the heavy table has, and `summed` those th
 the message is multiplied with on the way down goes back through the same matrices.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from orbitmc.exact.tree import (
     Region,
     Tree,
     cut_regions,
+    group_scopes,
     join_groups,
 )
 
@@ -38,16 +40,19 @@ LEAST_HEAVY = 2**7  # entries of the table of a bucket that matrices might be ma
 FUSING_WORTH = 4.0  # times what is best so far may take what might become better with more buckets
 
 # Seconds of both passes together, measured on one core of 2020 or so.
-MATRIX_OVERHEAD = 1.2e-4
-MATRIX_SPEED, HALF_SPEED_SIDE = 4e10, 24.0  # of large matrices; half of it where a side is so long
-MATRIX_CALL = 3e-6  # for each matrix of a stack
-MATRIX_ENTRY = 3e-9  # of a table that is copied in another order
-LIGHT_ENTRY = 1e-8  # of the light table, for each table it is the product of
-SLAB_OVERHEAD = 2e-4
-SLAB_ENTRY = 7e-10  # for each table that a bucket reads, or tells its parent's beliefs
+MATRIX_OVERHEAD = 5e-5
+MATRIX_TABLE = 2.2e-5  # for each table that a block reads, and each variable
+MATRIX_OPERATION, SHORT_OPERATION = 3e-11, 2e-10  # the latter over the shortest side
+MATRIX_CALL = 1.5e-6  # for each matrix of a stack
+COPIED_ENTRY = 6e-9  # of a table that is copied in another order
+MADE_ENTRY, MADE_TABLE = 1.2e-8, 2e-9  # of a heavy table that is a product, and for each table
+LIGHT_ENTRY = 3e-9  # of the light table, for each table it is the product of
+SLAB_OVERHEAD = 3.5e-4
+SLAB_ENTRY = 1e-9  # for each table that a bucket reads, or tells its parent's beliefs
+SMALL_OVERHEAD = 8e-6
+SMALL_ENTRY = 5e-9  # for each table that a bucket reads
 TWICE = 1.5  # as long, if messages are computed twice
-SMALL_OVERHEAD = 1e-5
-SMALL_ENTRY = 4e-9  # for each table that a bucket reads
+BEGINNING = 2e-4  # whatever the model
 
 
 class Layout(NamedTuple):
@@ -185,7 +190,7 @@ def plan_steps(tree: Tree, regions: tuple[Region, ...], *, fuse: bool = True) ->
     small: list[int] = []
     upward = [tuple(_steps(tree, region, chosen, small)) for region in reversed(regions)]
     of_region = tuple(reversed(upward))
-    seconds = math.fsum(segment.seconds for segment in chosen.values())
+    seconds = BEGINNING + math.fsum(segment.seconds for segment in chosen.values())
     if len(regions) > 1:
         seconds *= TWICE
     peak = _peak_bytes(tree, regions, of_region)
@@ -322,20 +327,23 @@ def _matrix_seconds(
     tree: Tree, variables: Scope, heavy: Sequence[Piece], lights: Sequence[Piece]
 ) -> float:
     """About how long both passes of a block take; infinite if its light table is too large."""
-    layout = _layout(tree, variables, _union(tree, variables, heavy), lights)
+    scope, shared = _union(tree, variables, heavy), tree.shared[variables[-1]]
+    layout = _layout(tree, variables, scope, lights)
     light = _entries(tree, layout.light)
     if light > MOST_LIGHT:
         return math.inf
     batch, inner, rows, columns = (_entries(tree, scope) for scope in layout[1:])
-    shortest = min(inner, rows, columns)
-    speed = MATRIX_SPEED * shortest / (shortest + HALF_SPEED_SIDE)
-    heavy_entries = batch * inner * columns
-    copied = 2 * batch * rows * columns + heavy_entries * (2 if batch > 1 else 1)
+    heavy_entries, message = batch * inner * columns, batch * rows * columns
+    copied = heavy_entries * (layout.heavy != scope) + message * (layout.message != shared)
+    product = heavy_entries * (MADE_ENTRY + MADE_TABLE * len(heavy)) if len(heavy) > 1 else 0.0
+    operations = 6 * batch * inner * rows * columns
     return (
         MATRIX_OVERHEAD
-        + 6.0 * batch * inner * rows * columns / speed
+        + MATRIX_TABLE * (len(lights) + len(variables))
+        + operations * (MATRIX_OPERATION + SHORT_OPERATION / min(inner, rows, columns))
         + MATRIX_CALL * batch
-        + MATRIX_ENTRY * (copied + heavy_entries * 2 * (len(heavy) - 1))
+        + COPIED_ENTRY * copied
+        + product
         + LIGHT_ENTRY * light * (1 + len(lights))
     )
 
@@ -427,7 +435,8 @@ def _copies(tree: Tree, block: Block) -> tuple[int, int, int, int]:
 # Tables in other orders, and products of matrices.
 
 LEAST_GATHERED = 2**20  # entries of a table that compiled code copies, which must be loaded first
-GATHERED_AT_ONCE = 2**12
+WIDE_ROW = 16  # entries that are added fast one row at a time
+MOST_TILE = 2**12  # entries that are copied at once: they stay in the cache
 
 
 def strides_of(scope: Scope, sizes: Sequence[int]) -> dict[int, int]:
@@ -456,18 +465,27 @@ def permute(table: Floats, scope: Scope, to: Scope, sizes: Sequence[int]) -> Flo
     order = [runs.index(run) for run in sorted(runs, key=lambda run: to.index(run[0]))]
     if len(table) < LEAST_GATHERED:
         return table.reshape(shape).transpose(order).reshape(-1)
-    strides = strides_of(scope, sizes)
-    split, places = len(to), 1
-    while split and places * sizes[to[split - 1]] <= GATHERED_AT_ONCE:
-        split -= 1
-        places *= sizes[to[split]]
-    high, low = (
-        offsets([sizes[v] for v in part], [strides[v] for v in part])
-        for part in (to[:split], to[split:])
-    )
+    tile = _tile(scope, to, sizes)
     ordered = np.empty(len(table))
-    gather(ordered, table, high, low)
+    places = []
+    for part in ([v for v in to if v not in tile], [v for v in to if v in tile]):
+        for strides in (strides_of(to, sizes), strides_of(scope, sizes)):
+            places.append(offsets([sizes[v] for v in part], [strides[v] for v in part]))
+    gather(ordered, table, *places)
     return ordered
+
+
+def _tile(scope: Scope, to: Scope, sizes: Sequence[int]) -> set[int]:
+    """The last axes of both orders: entries that are near each other in both tables."""
+    tile: set[int] = set()
+    entries = 1
+    for pair in zip(reversed(scope), reversed(to), strict=True):
+        for member in pair:
+            if member not in tile and entries * sizes[member] > MOST_TILE:
+                return tile
+            entries *= 1 if member in tile else sizes[member]
+            tile.add(member)
+    return tile
 
 
 def _runs(scope: Scope, to: Scope) -> list[Scope]:
@@ -483,32 +501,71 @@ def _runs(scope: Scope, to: Scope) -> list[Scope]:
 
 
 @compiled
-def gather(ordered: Floats, table: Floats, high: Numbers, low: Numbers) -> None:
-    for first in range(len(high)):
-        for second in range(len(low)):
-            ordered[first * len(low) + second] = table[high[first] + low[second]]
+def gather(
+    ordered: Floats, table: Floats, tile_to: Numbers, tile: Numbers, to: Numbers, place: Numbers
+) -> None:
+    """Copy a table tile by tile: entry `place` of each tile goes to `to`."""
+    for number in range(len(tile)):
+        for entry in range(len(place)):
+            ordered[tile_to[number] + to[entry]] = table[tile[number] + place[entry]]
 
 
 def sum_onto(table: Floats, scope: Scope, onto: Scope, sizes: Sequence[int]) -> Floats:
-    """Sum a flat table over the variables that are not in `onto`; gives a new one, in its order."""
-    shaped = table.reshape([sizes[member] for member in scope])
-    left = [axis for axis, member in enumerate(scope) if member not in onto]
-    order = [member for member in scope if member in onto]
-    total: Floats = shaped.sum(axis=tuple(left)).transpose([order.index(member) for member in onto])
-    return total.flatten()
+    """Sum a flat table over the variables that are not in `onto`; gives a new one, in its order.
+
+    The longest run of such variables goes first, because it leaves least.
+    """
+    runs: list[list[int]] = []  # entries, and whether they are left
+    for member in scope:
+        if runs and runs[-1][1] == (member in onto):
+            runs[-1][0] *= sizes[member]
+        else:
+            runs.append([sizes[member], member in onto])
+    total = table
+    while len(runs) > sum(left for _, left in runs):
+        longest = max((k for k, run in enumerate(runs) if not run[1]), key=lambda k: runs[k][0])
+        before, after = (
+            math.prod([run[0] for run in some]) for some in (runs[:longest], runs[longest + 1 :])
+        )
+        total = _sum_middle(total, before, runs.pop(longest)[0], after)
+    kept = [member for member in scope if member in onto]
+    shaped = total.reshape([sizes[member] for member in kept])
+    return shaped.transpose([kept.index(member) for member in onto]).flatten()
+
+
+def _sum_middle(table: Floats, before: int, entries: int, after: int) -> Floats:
+    """Sum a table [before, entries, after] over its middle axis."""
+    if before == 1 or after >= WIDE_ROW or entries * after > MOST_TILE:
+        total: Floats = table.reshape(before, entries, after).sum(axis=1)
+        return total.reshape(-1)
+    same = np.tile(np.eye(after), (entries, 1))  # a product of matrices adds short rows faster
+    summed: Floats = table.reshape(before, entries * after) @ same
+    return summed.reshape(-1)
 
 
 def multiply_tables(
     pieces: Sequence[tuple[Scope, Floats]], scope: Scope, sizes: Sequence[int]
 ) -> Floats:
-    """The product of flat tables over some of the variables of a scope, the smallest first."""
-    axes = {member: axis for axis, member in enumerate(scope)}
-    product: Floats = np.ones([1] * len(scope))
-    for some, table in sorted(pieces, key=lambda piece: len(piece[1])):
-        order = sorted(range(len(some)), key=lambda axis: axes[some[axis]])
-        shaped = table.reshape([sizes[member] for member in some]).transpose(order)
-        product = product * shaped.reshape([sizes[m] if m in some else 1 for m in scope])
-    return np.broadcast_to(product, [sizes[member] for member in scope]).reshape(-1)
+    """The product of flat tables over some of the variables of a scope, small ones first."""
+    whole = [sizes[member] for member in scope]
+    products = []
+    for read, members in group_scopes([some for some, _ in pieces], scope, sizes):
+        product = functools.reduce(
+            np.multiply, [_spread(*pieces[number], read, sizes) for number in members]
+        )
+        products.append((read, np.broadcast_to(product, [sizes[v] for v in read])))
+    products.sort(key=lambda entry: entry[1].size)
+    shaped = [_spread(read, product, scope, sizes) for read, product in products]
+    total: Floats = functools.reduce(np.multiply, shaped, np.ones([1] * len(scope)))
+    return np.broadcast_to(total, whole).reshape(-1)
+
+
+def _spread(scope: Scope, table: Floats, over: Scope, sizes: Sequence[int]) -> Floats:
+    """A table with an axis for each variable of a larger scope, of length 1 where it is new."""
+    place = {member: axis for axis, member in enumerate(over)}
+    order = sorted(range(len(scope)), key=lambda axis: place[scope[axis]])
+    shaped = table.reshape([sizes[member] for member in scope]).transpose(order)
+    return shaped.reshape([sizes[member] if member in scope else 1 for member in over])
 
 
 class Matrices:

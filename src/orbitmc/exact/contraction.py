@@ -50,7 +50,7 @@ from orbitmc.exact.small_buckets import (
     send_down,
     send_up,
 )
-from orbitmc.exact.tree import Group, Part, Tree, combine_cutset
+from orbitmc.exact.tree import Group, Part, Tree, combine_cutset, group_scopes
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum, sum_of_tables
@@ -625,7 +625,8 @@ class Passes:
         if not wanted and self.asked.isdisjoint(block.heavy.factors):
             return
         adjoint = matrices.heavy_adjoint(ratios, light)
-        adjoint[heavy == 0.0] = 0.0  # before it is scaled, which might overflow there
+        # before it is scaled, which might overflow there
+        np.copyto(adjoint, 0.0, where=heavy == 0.0)
         child = block.heavy.children[0] if block.heavy.children else -1
         if len(block.heavy.children) == 1 and not block.heavy.factors and child not in self.small:
             adjoint *= math.exp(-self.scale[child])
@@ -675,23 +676,33 @@ class Passes:
             for child in self.tree.children[variable]:
                 if child in needed and child not in self.small:
                     belief = pool.belief[self._place(self.layout.message[child])].copy()
-                    self._tell(Group((), (child,)), self.tree.shared[child], belief, needed)
+                    self._tell_child(child, belief)
             for factor in self.asked.intersection(self.tree.factors[variable]):
                 self.factor_beliefs[factor] = pool.belief[self._place(self.layout.factor[factor])]
 
     def _tell(self, group: Group, scope: Scope, beliefs: Floats, needed: set[int]) -> None:
         """Leave every child the probabilities of what it shares, and factors those of theirs."""
-        tree = self.tree
-        for factor in self.asked.intersection(group.factors):
-            self.factor_beliefs[factor] = sum_onto(beliefs, scope, tree.scopes[factor], tree.sizes)
-        for child in needed.intersection(group.children):
-            alone = len(group.children) == 1 and tree.shared[child] == scope
-            belief = beliefs if alone else sum_onto(beliefs, scope, tree.shared[child], tree.sizes)
-            if child in self.small:
-                self.pool.belief[self._place(self.layout.message[child])] = belief
-            else:
-                message, scale = self.messages[child], self.scale[child]
-                self.ratios[child] = self.arithmetic.divide(belief, message, scale)
+        tree, sizes = self.tree, self.tree.sizes
+        factors = sorted(self.asked.intersection(group.factors))
+        children = sorted(needed.intersection(group.children))
+        scopes = [*(tree.scopes[f] for f in factors), *(tree.shared[c] for c in children)]
+        for read, members in group_scopes(scopes, scope, sizes):
+            whole = len(scopes) == 1 and read == scope
+            part = beliefs if whole else sum_onto(beliefs, scope, read, sizes)
+            for number in members:
+                alone = len(members) == 1 and read == scopes[number]
+                belief = part if alone else sum_onto(part, read, scopes[number], sizes)
+                if number < len(factors):
+                    self.factor_beliefs[factors[number]] = belief
+                else:
+                    self._tell_child(children[number - len(factors)], belief)
+
+    def _tell_child(self, child: int, belief: Floats) -> None:
+        if child in self.small:
+            self.pool.belief[self._place(self.layout.message[child])] = belief
+        else:
+            message, scale = self.messages[child], self.scale[child]
+            self.ratios[child] = self.arithmetic.divide(belief, message, scale)
 
     def _ratio(self, variable: int) -> Floats:
         """How probable the shared values are, over what this bucket had said of them."""

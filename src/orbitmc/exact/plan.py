@@ -29,8 +29,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 
 COMFORT = 2**29  # bytes for which nobody needs to compute messages twice
 MOST_HELD = 6  # binary variables that may be held: each doubles the time
-FLOPS_PER_SECOND = 6e8
-SECONDS_PER_BUCKET = 2e-4
+SECONDS_PER_BUCKET = 4e-5  # for its order and its tables too
 
 ELIMINATION_OVERHEAD = 2**20  # bytes of slabs, views and small objects, whatever the model
 LARGE_GRAPH = 20_000
@@ -50,16 +49,14 @@ class EliminationPlan:
     """An order of elimination with its price.
 
     `width` is the most neighbours a variable has when it is eliminated, `largest` and `entries`
-    count table entries (of the largest table, of all), `bytes` is the peak of memory, `flops`
-    about how many additions, exponentials and logarithms are made. The variables of `cutset`
-    (numbers in `problem`) are held at each of their values in turn.
+    count table entries (of the largest table, of all), `bytes` is the peak of memory. The variables
+    of `cutset` (numbers in `problem`) are held at each of their values in turn.
     """
 
     width: int
     largest: int
     entries: int
     bytes: int
-    flops: int
     cutset: tuple[int, ...] = field(repr=False)
     order: tuple[int, ...] = field(repr=False)
     problem: Problem = field(repr=False)
@@ -160,14 +157,11 @@ def plan_holding(
     fixed = ENTRY * tables + ELIMINATION_OVERHEAD
     steps = steps_within(tree, min(memory, COMFORT) - fixed, plan_steps)
     entries = [tree.table_entries(variable) for variable in order]
-    terms = [len(tree.factors[v]) + len(tree.children[v]) for v in order]
-    flops = sum(n * (k + 3) for n, k in zip(entries, terms, strict=True))
     return EliminationPlan(
         width=tree.width,
         largest=max(entries, default=1),
         entries=turns * sum(entries),
         bytes=steps.bytes + fixed,
-        flops=turns * (2 if len(steps.regions) == 1 else 3) * flops,
         cutset=cutset,
         order=tuple(order),
         problem=problem,

@@ -64,19 +64,10 @@ class Tree:
 
     def groups(self, variable: int) -> list[tuple[Scope, Group]]:
         """The same, neighbours in the order put together while that stays small."""
-        axes = {member: axis for axis, member in enumerate((variable, *self.shared[variable]))}
-        pieces = sorted(self.pieces(variable), key=lambda piece: [axes[v] for v in piece[0]])
-        groups: list[tuple[set[int], list[Group]]] = []
-        for scope, piece in pieces:
-            union = groups[-1][0].union(scope) if groups else set()
-            if groups and math.prod([self.sizes[v] for v in union]) <= SMALL_TABLE:
-                groups[-1] = union, [*groups[-1][1], piece]
-            else:
-                groups.append((set(scope), [piece]))
-        return [
-            (tuple(sorted(read, key=axes.__getitem__)), join_groups(group))
-            for read, group in groups
-        ]
+        pieces = self.pieces(variable)
+        axes = (variable, *self.shared[variable])
+        together = group_scopes([scope for scope, _ in pieces], axes, self.sizes)
+        return [(read, join_groups([pieces[k][1] for k in some])) for read, some in together]
 
     def home_of(self, scope: Scope) -> int:
         """The bucket that has all of some variables, which must be tied; -1 if there are none."""
@@ -118,6 +109,22 @@ def build_tree(problem: Problem, order: Sequence[int]) -> Tree:
         children=tuple(map(tuple, children)),
         upward=_depth_first(parent, children),
     )
+
+
+def group_scopes(
+    scopes: Sequence[Scope], axes: Scope, sizes: Sequence[int]
+) -> list[tuple[Scope, list[int]]]:
+    """Numbers of scopes, neighbours in the order of axes together while their union is small."""
+    place = {member: axis for axis, member in enumerate(axes)}
+    ordered = sorted(range(len(scopes)), key=lambda k: sorted([place[v] for v in scopes[k]]))
+    groups: list[tuple[set[int], list[int]]] = []
+    for number in ordered:
+        union = groups[-1][0].union(scopes[number]) if groups else set()
+        if groups and math.prod([sizes[v] for v in union]) <= SMALL_TABLE:
+            groups[-1] = union, [*groups[-1][1], number]
+        else:
+            groups.append((set(scopes[number]), [number]))
+    return [(tuple(sorted(read, key=place.__getitem__)), members) for read, members in groups]
 
 
 def join_groups(pieces: Sequence[Group]) -> Group:

@@ -28,6 +28,7 @@ from orbitmc.inference._resume import saved_settings as saved_settings
 from orbitmc.inference._sweep import sweep as sweep
 from orbitmc.inference.answer import TALLIES as TALLIES
 from orbitmc.inference.counting import CountingCost as CountingCost
+from orbitmc.inference.counting import count_joint as count_joint
 from orbitmc.inference.counting import count_log_z as count_log_z
 from orbitmc.inference.counting import count_marginals as count_marginals
 from orbitmc.inference.counting import counting_cost as counting_cost

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import inference
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Numbers
 from orbitmc._util.interrupts import interruptible
@@ -61,7 +63,10 @@ def joint(
     [[0.0156, 0.2132, 0.1947], [0.4497, 0.079, 0.0478]]
     """
     listed = _as_names(names)
-    query = Query(model, evidence, lambda view: JointQuestion(view, view.named(listed)))
+    count = None
+    if not isinstance(model, Model):
+        count = partial(inference.count_joint, model, names=listed)
+    query = Query(model, evidence, lambda view: JointQuestion(view, view.named(listed)), count)
     return answer(query, merge_options(settings, options), watchers)
 
 

@@ -23,7 +23,14 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about
-from orbitmc.inference.plan import Plan, asked_at, plan_elimination, require_memory, sampling_bytes
+from orbitmc.inference.plan import (
+    Plan,
+    asked_at,
+    plan_elimination,
+    refuse_counting,
+    require_memory,
+    sampling_bytes,
+)
 from orbitmc.inference.query import Query, Scope, View
 from orbitmc.inference.settings import (
     DEFAULT_SECONDS,
@@ -98,6 +105,7 @@ class LogZQuestion:
     def plan(self, settings: Settings) -> Plan:
         """Eliminate, or cool chains; no other kernel is considered."""
         settings.require_use()
+        refuse_counting(settings)
         firm = harden(self.view.model)
         elimination, reason = None, "gibbs was asked for"
         if settings.method != "gibbs":

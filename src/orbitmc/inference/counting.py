@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from orbitmc import lifted
 from orbitmc._numba.compile_log import working_time
+from orbitmc._util.text import quote
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.estimate.answers import Estimate, certain
+from orbitmc.estimate.answers import Estimate, Joint, certain
 from orbitmc.estimate.marginals import (
     About,
     Columns,
@@ -24,6 +25,7 @@ from orbitmc.estimate.verdicts import EXACT, OBSERVED
 from orbitmc.exact.plan import predict
 from orbitmc.inference.plan import asked_at, is_affordable, most_seconds
 from orbitmc.inference.program import GROUND_AT_ONCE, TRUTH, MarkovLogic
+from orbitmc.inference.query import TRUTHS
 from orbitmc.inference.settings import Settings, describe_unused_settings
 from orbitmc.mln import data, grounding
 
@@ -35,6 +37,7 @@ MOST_ROWS = 10_000  # of a predicate that nobody asked about: more are shown in 
 MOST_ASKED_ROWS = 2_000_000  # of a predicate that somebody asked about
 LOOK_SECONDS = 0.2  # for an elimination order of a small program
 LONGEST = 3600.0  # seconds, where nobody said how long it may take
+MOST_JOINT_ATOMS = 8  # that are counted together
 MUCH_LESS = 1e-14  # of the sum: nobody needs to know what was left out
 
 
@@ -48,11 +51,14 @@ def count_marginals(
     """
     begun = asked_at(settings)
     lifting = plan_counting(logic, settings)
-    if lifting is None:
+    counted = None if lifting is None else _count(lifting, settings)
+    if lifting is None or counted is None:
         return None
-    counted = lifting.count()
     columns = concatenate_columns(list(_columns(logic, counted)))
     about = _about(logic, lifting, counted, settings, begun)
+    if left_out := _left_out(logic, counted):
+        words = f"name atoms of {', '.join(left_out)} to see them: they are too many"
+        about = replace(about, warnings=(words,))
     return Marginals(columns, about, provenance() if logic.is_ground else None)
 
 
@@ -60,10 +66,78 @@ def count_log_z(logic: MarkovLogic, settings: Settings) -> Estimate | None:
     """The exact logarithm of the sum of all weights, or None where another method answers."""
     begun = asked_at(settings)
     lifting = plan_counting(logic, settings)
+    counted = None if lifting is None else _count(lifting, settings)
+    if lifting is None or counted is None:
+        return None
+    return certain(counted.log_z, _about(logic, lifting, counted, settings, begun))
+
+
+def count_joint(logic: MarkovLogic, settings: Settings, names: Sequence[str]) -> Joint | None:
+    """The exact joint law of a few ground atoms, or None where another method answers."""
+    begun = asked_at(settings)
+    lifting = plan_counting(logic, settings)
     if lifting is None:
         return None
-    counted = lifting.count()
-    return certain(counted.log_z, _about(logic, lifting, counted, settings, begun))
+    asked = settings.method == "counting"
+    counts = 2.0 ** len(names) - 1
+    if len(names) > MOST_JOINT_ATOMS or counts * lifting.seconds > _most_seconds(settings):
+        if asked:
+            raise LimitError(f"to count {len(names)} atoms together takes {counts:,.0f} sums")
+        return None
+    atoms = [_find_atom(logic, name) for name in names]
+    for place, atom in enumerate(atoms):
+        if atom in atoms[:place]:
+            raise InputError(f"{quote(names[place])} is named twice")
+    tables = logic.source.atoms
+    try:
+        law = lifted.count_joint(logic.source.program, tables, atoms)
+    except (lifted.NotLiftableError, LimitError) as refusal:
+        if asked:
+            raise InputError(f"these atoms cannot be counted together: {refusal}") from None
+        return None
+    texts = [
+        grounding.atom_names(tables.atoms[predicate], np.array([code]), tables.universe)[0]
+        for predicate, code in atoms
+    ]
+    reason = f"{counts:,.0f} {_plural(counts, 'sum')} of counts instead of "
+    reason += f"{logic.source.unknown_atoms:,} atoms{describe_unused_settings(settings)}"
+    about = About(method="counting", reason=reason, seconds=working_time() - begun)
+    none = np.zeros_like(law)
+    return Joint(tuple(texts), (TRUTHS,) * len(texts), law, none, law, law, none > 0, EXACT, about)
+
+
+def _find_atom(logic: MarkovLogic, name: str) -> tuple[str, int]:
+    """The predicate and the code of a ground atom."""
+    universe, tables, _ = logic.source.atoms
+    patterns = grounding.read_query(name, logic.source.program)
+    fits = [
+        (pattern.predicate, code)
+        for pattern in patterns
+        for fitting in [
+            grounding.fit_pattern(
+                logic.source.program, universe, tables[pattern.predicate], pattern
+            )
+        ]
+        for code in (fitting.codes().tolist() if fitting.size == 1 else [None] * 2)
+    ]
+    if len(fits) != 1 or fits[0][1] is None:
+        raise InputError(f"{quote(name)} fits several atoms: name one ground atom")
+    return fits[0][0], fits[0][1]
+
+
+def _most_seconds(settings: Settings) -> float:
+    asked = settings.method == "counting"
+    return (settings.seconds or LONGEST) if asked else most_seconds(settings)
+
+
+def _count(lifting: lifted.Lifting, settings: Settings) -> lifted.Counted | None:
+    """Count; `auto` gives up where that takes far more than expected."""
+    try:
+        return lifting.count()
+    except LimitError:
+        if settings.method == "counting":
+            raise
+        return None
 
 
 @dataclass(frozen=True)
@@ -122,7 +196,7 @@ def _plan_requested(logic: MarkovLogic, settings: Settings) -> lifted.Lifting:
     lifting = logic.source.lifting
     if isinstance(lifting, str):
         raise InputError(f"this program cannot be counted: {lifting}")
-    limit = LONGEST if settings.seconds is None else settings.seconds
+    limit = _most_seconds(settings)
     if lifting.seconds > limit:
         raise LimitError(
             f"counting would add up about {lifting.states:.2g} states, which takes about "
@@ -178,8 +252,11 @@ def _columns(logic: MarkovLogic, counted: lifted.Counted) -> Iterator[Columns]:
         atoms = tables[pattern.predicate]
         fitting = grounding.fit_pattern(logic.source.program, universe, atoms, pattern)
         if fitting.size > limit and pattern.arguments is None:
-            yield _class_columns(logic, counted, pattern)
-            continue
+            if counted.most_classes(pattern.predicate) <= MOST_ROWS:
+                yield _class_columns(logic, counted, pattern)
+                continue
+            if not logic.named:
+                continue
         if fitting.size > MOST_ASKED_ROWS:
             raise LimitError(
                 f"the query asks about {fitting.size:,} atoms of {pattern.predicate}, the limit "
@@ -190,6 +267,18 @@ def _columns(logic: MarkovLogic, counted: lifted.Counted) -> Iterator[Columns]:
             codes = np.setdiff1d(codes, other)
         earlier[pattern.predicate].append(codes)
         yield _atom_columns(logic, counted, pattern.predicate, codes)
+
+
+def _left_out(logic: MarkovLogic, counted: lifted.Counted) -> list[str]:
+    """Predicates that nobody named and whose atoms are too many, also in classes."""
+    tables = logic.source.atoms.atoms
+    return [
+        pattern.predicate
+        for pattern in logic.patterns
+        if not logic.named
+        and tables[pattern.predicate].size > MOST_ROWS
+        and counted.most_classes(pattern.predicate) > MOST_ROWS
+    ]
 
 
 def _atom_columns(

@@ -170,8 +170,7 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     """Choose for a model whose weights can be added up, and say what that took."""
     begun, before = asked_at(settings), _spent(settings)
     settings.require_use()
-    if settings.method == "counting":
-        raise InputError("counting is for marginals and log Z of Markov logic programs")
+    refuse_counting(settings)
     settings.schedule()  # refuses two ends
     if settings.approximation is not None:
         inference.program_of(model)  # refuses other models
@@ -184,6 +183,12 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     chosen = with_block_work(plan.settings)
     spent = before + planning.seconds
     return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
+
+
+def refuse_counting(settings: Settings) -> None:
+    """Refuse to count what is no program, or a question for which nobody counts."""
+    if settings.method == "counting":
+        raise InputError("counting is for marginals, joints and log Z of Markov logic programs")
 
 
 def _plan_parts(model: Model, settings: Settings) -> Plan:

@@ -159,7 +159,7 @@ def _compile_elimination() -> None:
         passes = Passes(plan.problem, plan.tree, steps, arithmetic)
         assert math.isclose(passes.up(), elimination.log_z)
         passes.down(plan.order)
-    gather(np.zeros(1), np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    gather(np.zeros(1), np.zeros(1), *np.zeros((4, 1), np.int64))
     pairs = np.array(list(itertools.combinations(range(SIDE), 2)), dtype=np.int64)
     search_order(pairs, np.ones(SIDE), seconds=0.01, seed=0)
 

@@ -6,7 +6,7 @@ same are one class. Coordinates are the effective cells of classes that have a c
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError
 from orbitmc.lifted.cells import PairTable, SortCells, log_sum
-from orbitmc.lifted.counts import CountProblem
+from orbitmc.lifted.counts import SECONDS_PER_STATE, CountProblem, count_states
 from orbitmc.lifted.evidence import Field, Known
+from orbitmc.lifted.fragment import NotLiftableError
+from orbitmc.lifted.tree import IMPOSSIBLE, TreeProblem
 from orbitmc.mln.data.database import Ints
 
 TOLERANCE = 1e-9  # of the log-odds that merged cells may be wrong by, for all constants together
 DECIMALS = 14  # of log-weights that tell classes apart
-IMPOSSIBLE = "no world satisfies all hard rules and the evidence"
+MOST_CLASSES = 64  # that may be in problems with several groups
 
 
 @dataclass(frozen=True)
@@ -220,20 +222,14 @@ def find_classes(
             raise ContradictionError(IMPOSSIBLE)
         sizes = np.bincount(cells[group.sort].evidence.kind_of[group.places])[kinds]
         constant += (sizes * top).tolist()
-        shape = np.round(log_h - top[:, None], DECIMALS) + 0.0
-        rows, which = np.unique(shape, axis=0, return_inverse=True)
-        which = which.reshape(-1)
-        first = np.unique(which, return_index=True)[1]
-        for row in range(len(rows)):
-            members = which == row
-            classes.append(
-                ConstantClass(
-                    number,
-                    int(sizes[members].sum()),
-                    kinds[members],
-                    (log_h - top[:, None])[first[row]],
-                )
-            )
+        relative = log_h - top[:, None]
+        shape = np.round(relative, DECIMALS) + 0.0
+        _, first, which = np.unique(shape, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(which.reshape(-1), kind="stable")
+        ends = np.cumsum(np.bincount(which.reshape(-1)))[:-1]
+        for row, members in zip(first.tolist(), np.split(order, ends), strict=True):
+            size = int(sizes[members].sum())
+            classes.append(ConstantClass(number, size, kinds[members], relative[row]))
     return classes, math.fsum(constant)
 
 
@@ -242,14 +238,15 @@ class Coordinates:
     """Classes that are sure of their cell, and problems about the others.
 
     `sure[c]` is the only cell of class c, or -1. `places[c]` are the coordinates of class c, with
-    the effective cells `choices[c]`, in the problem `problem_of[c]`. `constant` is what is sure.
+    the effective cells `choices[c]`, in the problem `problem_of[c]`; of a tree, its number there.
+    `constant` is what is sure.
     """
 
     sure: Ints
     choices: tuple[Ints, ...]
     problem_of: Ints
     places: tuple[Ints, ...]
-    problems: tuple[CountProblem, ...]
+    problems: tuple[CountProblem | TreeProblem, ...]
     constant: float
 
 
@@ -313,9 +310,36 @@ def _problems(
     weights: Mapping[tuple[int, int], Floats],
     constant: list[float],
 ) -> Coordinates:
+    problem_of, problems = np.full(len(classes), -1), list[CountProblem | TreeProblem]()
     choices = [np.zeros(0, np.int64) for _ in classes]
+    places = [np.zeros(0, np.int64) for _ in classes]
     for c in waiting:
         choices[c] = np.flatnonzero(np.isfinite(linear[c]))
+    find = _problems_of_classes if len(waiting) <= MOST_CLASSES else _problems_of_groups
+    for part, problem in find(classes, waiting, choices, linear, weights):
+        start = np.cumsum([0, *(len(choices[c]) for c in part)])
+        for number, c in enumerate(part):
+            problem_of[c] = len(problems)
+            places[c] = np.arange(start[number], start[number + 1])
+            if isinstance(problem, TreeProblem):
+                choices[c], places[c] = np.arange(len(linear[c])), np.array([number])
+        problems.append(problem)
+    return Coordinates(
+        sure, tuple(choices), problem_of, tuple(places), tuple(problems), math.fsum(constant)
+    )
+
+
+Problems = Iterator[tuple[list[int], CountProblem | TreeProblem]]
+
+
+def _problems_of_classes(
+    classes: Sequence[ConstantClass],
+    waiting: Sequence[int],
+    choices: Sequence[Ints],
+    linear: Sequence[Floats],
+    weights: Mapping[tuple[int, int], Floats],
+) -> Problems:
+    """A problem for each set of classes that meet; a tree, where that is faster."""
     lines = {c: linear[c][choices[c]] for c in waiting}
     tables: dict[tuple[int, int], Floats] = {}
     for c in waiting:
@@ -329,17 +353,65 @@ def _problems(
             lines[c] = lines[c] + classes[other].size * rows
             lines[other] = lines[other] + classes[c].size * columns
             del tables[c, other], tables[other, c]
-    problem_of, places = np.full(len(classes), -1), [np.zeros(0, np.int64) for _ in classes]
-    problems: list[CountProblem] = []
     for part in _components(waiting, tables):
-        start = np.cumsum([0, *(len(choices[c]) for c in part)])
-        for number, c in enumerate(part):
-            problem_of[c] = len(problems)
-            places[c] = np.arange(start[number], start[number + 1])
-        problems.append(_problem(part, classes, choices, lines, tables, places))
-    return Coordinates(
-        sure, tuple(choices), problem_of, tuple(places), tuple(problems), math.fsum(constant)
-    )
+        problem = _problem(part, classes, choices, lines, tables)
+        tree = _tree(part, classes, choices, lines, tables, weights)
+        if tree is not None and tree.seconds < SECONDS_PER_STATE * count_states(problem):
+            yield part, tree
+        else:
+            yield part, problem
+
+
+def _tree(
+    part: Sequence[int],
+    classes: Sequence[ConstantClass],
+    choices: Sequence[Ints],
+    lines: Mapping[int, Floats],
+    tables: Mapping[tuple[int, int], Floats],
+    weights: Mapping[tuple[int, int], Floats],
+) -> TreeProblem | None:
+    """Classes of one group as a tree; None if they are no such classes, or only one."""
+    groups = {classes[c].group for c in part}
+    meet = all((c, other) in tables for c in part for other in part if c != other)
+    if len(part) < 2 or len(groups) > 1 or not meet:
+        return None
+    group = groups.pop()
+    log_h = np.full((len(part), len(weights[group, group])), -np.inf)
+    for number, c in enumerate(part):
+        log_h[number, choices[c]] = lines[c]
+    sizes = np.array([classes[c].size for c in part], dtype=np.int64)
+    return TreeProblem(sizes, log_h, weights[group, group])
+
+
+def _problems_of_groups(
+    classes: Sequence[ConstantClass],
+    waiting: Sequence[int],
+    choices: Sequence[Ints],
+    linear: Sequence[Floats],
+    weights: Mapping[tuple[int, int], Floats],
+) -> Problems:
+    """A tree for each group; refused where groups of so many classes meet."""
+    members: dict[int, list[int]] = {}
+    for c in waiting:
+        members.setdefault(classes[c].group, []).append(c)
+    extra = {group: np.zeros(len(linear[part[0]])) for group, part in members.items()}
+    for first in members:
+        for second in members:
+            table = weights.get((first, second))
+            if first >= second or table is None:
+                continue
+            if (split := _separate(table)) is None:
+                raise NotLiftableError(
+                    f"{len(waiting):,} classes of constants with different evidence meet in "
+                    f"{len(members)} groups"
+                )
+            extra[first] += split[0] * sum(classes[c].size for c in members[second])
+            extra[second] += split[1] * sum(classes[c].size for c in members[first])
+    for group, part in members.items():
+        sizes = np.array([classes[c].size for c in part], dtype=np.int64)
+        log_h = np.array([linear[c] + extra[group] for c in part])
+        log_r = weights.get((group, group), np.zeros((log_h.shape[1],) * 2))
+        yield part, TreeProblem(sizes, log_h, log_r)
 
 
 def _separate(table: Floats) -> tuple[Floats, Floats] | None:
@@ -369,9 +441,10 @@ def _problem(
     choices: Sequence[Ints],
     lines: Mapping[int, Floats],
     tables: Mapping[tuple[int, int], Floats],
-    places: Sequence[Ints],
 ) -> CountProblem:
-    size = sum(len(choices[c]) for c in part)
+    start = np.cumsum([0, *(len(choices[c]) for c in part)])
+    size = int(start[-1])
+    places = {c: np.arange(start[n], start[n + 1]) for n, c in enumerate(part)}
     quad, apart = np.zeros((size, size)), np.zeros((size, size), np.bool_)
     for c in part:
         for other in part:

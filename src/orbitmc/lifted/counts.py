@@ -29,9 +29,13 @@ Bools = NDArray[np.bool_]
 NEGLIGIBLE = 45.0  # nats below the largest state: a box that has no more is dropped
 LEAF = math.log(2e4)  # of states in a box that is summed
 FAR = 300.0  # nats above the scale of a sum: the scale moves
+BEYOND = 3.0  # times as many states are in boxes as in the ellipsoid that they cover
 DEEPEST = 4096  # boxes that wait
 WORK_AT_A_TIME = 2e7  # states, about a tenth of a second
+BOXES_AT_A_TIME = 100_000
+STATES_PER_BOX = 100.0  # that are added up in the time of looking at a box
 SECONDS_PER_STATE = 6e-9
+MOST_COORDINATES = 24  # of a problem whose largest state is looked for before it is asked
 
 
 class CountProblem(NamedTuple):
@@ -99,13 +103,16 @@ class _Memory(NamedTuple):
     second: Floats
 
 
-WAITING, TOTAL, SCALE, BEST, DROPPED, STATES = range(6)
+WAITING, TOTAL, SCALE, BEST, DROPPED, STATES, BOXES = range(7)
 
 
-def sum_counts(problem: CountProblem, *, leaf: float = LEAF) -> CountMoments:
+def sum_counts(
+    problem: CountProblem, *, leaf: float = LEAF, most_states: float = math.inf
+) -> CountMoments:
     """Add up all states but those that are proven to be negligible.
 
-    A box is added up if the log of its number of states is at most `leaf`.
+    A box is added up if the log of its number of states is at most `leaf`. More than `most_states`
+    are refused; a box counts as some of them.
     """
     blocks, size = len(problem.total), len(problem.block)
     if size == 0:
@@ -114,7 +121,7 @@ def sum_counts(problem: CountProblem, *, leaf: float = LEAF) -> CountMoments:
     progress = _Progress(
         np.zeros((DEEPEST, size), np.int64),
         np.zeros((DEEPEST, size), np.int64),
-        np.zeros(6),
+        np.zeros(7),
         np.zeros(size),
         np.zeros((size, size)),
     )
@@ -136,8 +143,9 @@ def sum_counts(problem: CountProblem, *, leaf: float = LEAF) -> CountMoments:
     while progress.numbers[WAITING] > 0:
         _advance(search, progress, memory, leaf, WORK_AT_A_TIME)
         check_interrupt()
-        if progress.numbers[WAITING] + 4 >= DEEPEST:
-            raise LimitError("counting needs more boxes than there is room for")
+        work = progress.numbers[STATES] + STATES_PER_BOX * progress.numbers[BOXES]
+        if work > most_states or progress.numbers[WAITING] >= DEEPEST:
+            raise LimitError(f"counting takes more than the {most_states:.2g} states expected")
     total, scale = progress.numbers[[TOTAL, SCALE]]
     if total <= 0.0:
         raise ContradictionError("no world satisfies all hard rules and the evidence")
@@ -164,7 +172,7 @@ def count_states(problem: CountProblem) -> float:
         for total, size in zip(problem.total.tolist(), sizes.tolist(), strict=True)
     )
     everything = math.exp(min(log_all, 700.0))
-    if everything < 1e6 or not len(problem.block):
+    if everything < 1e6 or not 0 < len(problem.block) <= MOST_COORDINATES:
         return everything
     return min(everything, _near_reference(problem))
 
@@ -189,7 +197,7 @@ def _near_reference(problem: CountProblem) -> float:
     size = len(basis)
     log_ball = 0.5 * size * math.log(math.pi) - math.lgamma(size / 2 + 1)
     log_volume = 0.5 * size * math.log(2 * NEGLIGIBLE) + log_ball - 0.5 * log_determinant
-    return math.exp(min(log_volume, 700.0)) + math.exp(LEAF) * 2.0**size
+    return BEYOND * math.exp(min(log_volume, 700.0)) + math.exp(LEAF) * 2.0**size
 
 
 def _most(problem: CountProblem) -> Ints:
@@ -212,36 +220,56 @@ def _value(problem: CountProblem, counts: Ints, *, ignore_apart: bool = False) -
 
 def _climb(problem: CountProblem) -> tuple[Ints, float]:
     """A state of large weight: steps within blocks, from every corner and from the middle."""
-    best, height = None, -math.inf
-    for start in _starts(problem):
-        counts, value = start, _value(problem, start)
+    starts = _starts(problem)
+    possible = [start for start in starts if math.isfinite(_value(problem, start))]
+    best, height = starts[0], -math.inf
+    for start in possible or [_escape(problem, start) for start in starts]:
+        counts = start
         step = max(1, int(problem.total.max()) // 2)
         while step >= 1:
-            moved, moved_value = _best_move(problem, counts, step)
-            if moved is not None and moved_value > value + 1e-9:
-                counts, value = moved, moved_value
-            else:
-                step //= 2
-        if best is None or value > height:
+            moved = _best_move(problem, counts, step)
+            counts, step = (counts, step // 2) if moved is None else (moved, step)
+        value = _value(problem, counts)
+        if value > height:
             best, height = counts, value
-    assert best is not None
     return best, height
 
 
-def _best_move(problem: CountProblem, counts: Ints, step: int) -> tuple[Ints | None, float]:
-    """The best way to move so many constants from one cell of a class to another."""
-    best, height = None, -math.inf
-    for source in np.flatnonzero(counts >= step):
+def _best_move(problem: CountProblem, counts: Ints, step: int) -> Ints | None:
+    """Move so many constants from one cell of a class to another, as is best; None if none is."""
+    slope = problem.linear + problem.quad @ counts
+    diagonal = np.diag(problem.quad)
+    gain = step * (slope - slope[:, None])
+    gain += 0.5 * step**2 * (diagonal[:, None] + diagonal - 2 * problem.quad)
+    fewer = gammaln(counts + 1.0) - gammaln(np.maximum(counts - step, 0) + 1.0)
+    gain += fewer[:, None] + gammaln(counts + 1.0) - gammaln(counts + step + 1.0)
+    allowed = (problem.block[:, None] == problem.block) & (counts >= step)[:, None]
+    np.fill_diagonal(allowed, val=False)
+    allowed &= counts + step <= _most(problem)
+    others = np.where(np.eye(len(counts), dtype=np.bool_), 0, problem.apart)
+    excluding = others @ (counts > 0)
+    left = (counts == step)[:, None] & (others > 0)  # what excludes a cell may be left empty
+    allowed &= excluding - left <= 0
+    gain = np.where(allowed, gain, -math.inf)
+    source, target = np.unravel_index(np.argmax(gain), gain.shape)
+    if gain[source, target] <= 1e-9:
+        return None
+    moved = counts.copy()
+    moved[source] -= step
+    moved[target] += step
+    return moved
+
+
+def _escape(problem: CountProblem, start: Ints) -> Ints:
+    """Try to leave an impossible state: the first single move that makes it possible."""
+    for source in np.flatnonzero(start):
         for target in np.flatnonzero(problem.block == problem.block[source]):
-            if source == target:
-                continue
-            moved = counts.copy()
-            moved[source] -= step
-            moved[target] += step
-            value = _value(problem, moved)
-            if value > height:
-                best, height = moved, value
-    return best, height
+            moved = start.copy()
+            moved[target] += moved[source]
+            moved[source] = 0
+            if source != target and math.isfinite(_value(problem, moved)):
+                return moved
+    return start
 
 
 def _starts(problem: CountProblem) -> list[Ints]:
@@ -551,8 +579,9 @@ def _advance(
     low, high = memory.low, memory.high
     until = numbers[STATES] + work
     boxes = 0
-    while numbers[WAITING] > 0 and numbers[STATES] < until and boxes < 100_000:
+    while numbers[WAITING] > 0 and numbers[STATES] < until and boxes < BOXES_AT_A_TIME:
         boxes += 1
+        numbers[BOXES] += 1
         top = int(numbers[WAITING]) - 1
         numbers[WAITING] = top
         for t in range(size):

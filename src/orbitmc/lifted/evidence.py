@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc.lifted.fragment import Fragment, Schema
+from orbitmc.lifted.fragment import Fragment, NotLiftableError, Schema
 from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, Ints
 
 Key = tuple[int, ...]
-MOST_LINKED = 20_000  # constants for which twins are looked for
+MOST_PAIRS = 100_000  # that are known: more have hardly ever a pattern
 
 
 class Field(NamedTuple):
@@ -141,6 +141,14 @@ def find_links(
     fragment: Fragment, known: Mapping[Field, Known]
 ) -> dict[tuple[str, int], set[Link]]:
     """All that is known of pairs of different constants, by constant (type and number)."""
+    pairs_known = sum(
+        len(facts.elements) for facts in known.values() if facts.elements.shape[1] == 2
+    )
+    if pairs_known > MOST_PAIRS:
+        raise NotLiftableError(
+            f"{pairs_known:,} pairs of constants are observed; twins are looked for among "
+            f"{MOST_PAIRS:,}"
+        )
     links: dict[tuple[str, int], set[Link]] = {}
     for number, (name, facts) in enumerate(known.items()):
         places = fragment.schemas[name.predicate].elements

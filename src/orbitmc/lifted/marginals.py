@@ -30,7 +30,6 @@ from orbitmc.lifted.cells import (
     written_keys,
 )
 from orbitmc.lifted.coordinates import (
-    IMPOSSIBLE,
     ConstantClass,
     Coordinates,
     EffectiveCells,
@@ -46,17 +45,22 @@ from orbitmc.lifted.coordinates import (
 from orbitmc.lifted.counts import (
     SECONDS_PER_STATE,
     CountMoments,
+    CountProblem,
     count_states,
     sum_counts,
 )
 from orbitmc.lifted.evidence import Field, Known, find_links, group_twins, read_known
 from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
-from orbitmc.mln.data.database import UNKNOWN, Ints
+from orbitmc.lifted.tree import IMPOSSIBLE, TreeMoments, TreeProblem, sum_tree
+from orbitmc.mln.data.database import TRUE, UNKNOWN, Ints
+from orbitmc.mln.grounding.atoms import given_atom
 from orbitmc.mln.grounding.grounding import AtomTables
 from orbitmc.mln.language.syntax import Program, atoms_of
 
 MOST_PROPOSITIONS = 1024  # joint values of atoms without elements
 MOST_GROUPS = 64
+PATIENCE = 8.0  # times the expected work
+FEW_STATES = 1e9  # that take seconds
 
 Law = Callable[[tuple[int, ...]], Floats]
 """The probabilities of the values of a field, for atoms that are alike."""
@@ -119,17 +123,31 @@ class Lifting:
         return max(sizes, default=0)
 
     def count(self) -> "Counted":
-        """Count; the answer knows all marginals."""
+        """Count; the answer knows all marginals. What takes far more than expected is refused."""
+        most = PATIENCE * max(self.states, FEW_STATES)
         counted = []
         for case in self.cases:
             try:
-                moments = tuple(map(sum_counts, case.coordinates.problems))
+                moments = tuple(_add_up(problem, most) for problem in case.coordinates.problems)
             except ContradictionError:
                 continue
             counted.append(CountedCase(self.setting, case, moments))
         if not counted:
             raise ContradictionError(IMPOSSIBLE)
         return Counted(self.setting, tuple(counted))
+
+
+def _add_up(problem: CountProblem | TreeProblem, most_states: float) -> CountMoments | TreeMoments:
+    if isinstance(problem, TreeProblem):
+        return sum_tree(problem)
+    return sum_counts(problem, most_states=most_states)
+
+
+def _count_work(problem: CountProblem | TreeProblem) -> float:
+    """About how many terms a problem adds up."""
+    if isinstance(problem, TreeProblem):
+        return problem.seconds / SECONDS_PER_STATE
+    return count_states(problem)
 
 
 def lift(program: Program, tables: AtomTables) -> Lifting:
@@ -147,7 +165,7 @@ def lift(program: Program, tables: AtomTables) -> Lifting:
         cases.append(case)
     if not cases:
         raise ContradictionError(IMPOSSIBLE)
-    states = sum(count_states(problem) for case in cases for problem in case.coordinates.problems)
+    states = sum(_count_work(problem) for case in cases for problem in case.coordinates.problems)
     return Lifting(setting, tuple(cases), max(states, 1.0))
 
 
@@ -255,13 +273,47 @@ def _unused_propositions(setting: Setting, values: Mapping[Field, int]) -> float
     )
 
 
+def count_joint(program: Program, tables: AtomTables, atoms: Sequence[tuple[str, int]]) -> Floats:
+    """How probable it is that atoms are false and true together: an axis for each atom.
+
+    An atom is a predicate and a code. Each is given to be false, then to be true, and the next
+    one is counted anew.
+    """
+    counted = lift(program, tables).count()
+    (predicate, code), rest = atoms[0], atoms[1:]
+    table = tables.atoms[predicate]
+    status = int(table.status(np.array([code]))[0])
+    holds = float(status == TRUE)
+    if status == UNKNOWN:
+        holds = float(counted.probabilities(predicate, np.array([code]))[0])
+    law = np.zeros((2,) * len(atoms))
+    for value, probability in ((0, 1.0 - holds), (1, holds)):
+        if probability > 0.0 and rest:
+            known = tables
+            if status == UNKNOWN:
+                known = _given(tables, predicate, code, holds=bool(value))
+            law[value] = probability * count_joint(program, known, rest)
+        else:
+            law[value] = probability if not rest else 0.0
+    return law
+
+
+def _given(tables: AtomTables, predicate: str, code: int, *, holds: bool) -> AtomTables:
+    codes, log_odds = tables.soft[predicate]
+    other = codes != code
+    return tables._replace(
+        atoms={**tables.atoms, predicate: given_atom(tables.atoms[predicate], code, holds)},
+        soft={**tables.soft, predicate: (codes[other], log_odds[other])},
+    )
+
+
 @dataclass(frozen=True)
 class CountedCase:
     """One case, counted."""
 
     setting: Setting
     case: Case
-    moments: tuple[CountMoments, ...]
+    moments: tuple[CountMoments | TreeMoments, ...]
     _pairs: dict[tuple[int, int], Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -288,7 +340,7 @@ class CountedCase:
             law[where.sure[number]] = 1.0
         else:
             mean = self.moments[where.problem_of[number]].mean[where.places[number]]
-            law[where.choices[number]] = mean / entry.size
+            law[where.choices[number]] = mean.reshape(-1) / entry.size
         return law
 
     def _effective_joint(self, first: int, second: int) -> Floats:
@@ -299,6 +351,8 @@ class CountedCase:
             return np.outer(self._effective_law(first), self._effective_law(second))
         one, two = where.places[first], where.places[second]
         moments = self.moments[problem]
+        if isinstance(moments, TreeMoments):
+            return moments.pair_law(int(one[0]), int(two[0]))
         products = moments.second[np.ix_(one, two)]
         pairs = classes[first].size * classes[second].size
         if first == second:
@@ -445,8 +499,19 @@ class Counted:
         """How probable it is that atoms of a predicate are true, by their codes."""
         kinds, law, values = self.classify(predicate, codes)
         unique, which = np.unique(kinds, axis=0, return_inverse=True)
+        self._clamp_few(predicate, unique)
         table = np.array([law(tuple(row)) for row in unique.tolist()])
         return np.asarray(table[which.reshape(-1), values])
+
+    def _clamp_few(self, predicate: str, rows: Ints) -> None:
+        """Of pairs in many classes, fix the side that has fewer of them first: that is cheaper."""
+        if len(self.setting.fragment.schemas[predicate].elements) < 2:
+            return
+        pairs = rows[rows[:, 0] == 0]
+        if len(pairs) and len(np.unique(pairs[:, 2])) < len(np.unique(pairs[:, 1])):
+            for case in self.cases:
+                for first, second in pairs[np.unique(pairs[:, 2], return_index=True)[1], 1:3]:
+                    case.pair_law(int(second), int(first))
 
     def classify(self, predicate: str, codes: Ints) -> tuple[Ints, Law, Ints]:
         """For atoms: rows that are equal for equal ones, the law of such a row, and values."""
@@ -479,6 +544,12 @@ class Counted:
             return self.pair_field_law(row[1], row[2], PairField(name, True))
 
         return rows, pair_law, values
+
+    def most_classes(self, predicate: str) -> int:
+        """How many classes of elements, or of pairs of them, a predicate has at most."""
+        fragment = self.setting.fragment
+        kinds, schema = fragment.program.predicates[predicate].types, fragment.schemas[predicate]
+        return math.prod(len(self._first_members[kinds[place]]) for place in schema.elements)
 
     def atom_classes(self, predicate: str) -> Iterator["AtomClass"]:
         """Atoms of a predicate that nobody knows, in classes of equally probable ones."""

@@ -9,7 +9,7 @@ digits of those come last: a block of consecutive codes is one variable, its ato
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -185,6 +185,19 @@ def known_atoms(
     atoms = Atoms(predicate, radix, size, width, codes, truth, default, fixed)
     soft = (log_odds != 0) & (atoms.status(codes) == UNKNOWN)
     return atoms, codes[soft], log_odds[soft]
+
+
+def given_atom(atoms: Atoms, code: int, holds: bool) -> Atoms:
+    """The same atoms, one more of them known."""
+    rest = atoms.known != code
+    codes = np.append(atoms.known[rest], code)
+    truth = np.append(atoms.truth[rest], TRUE if holds else FALSE).astype(np.int8)
+    order = np.argsort(codes)
+    codes, truth, fixed = codes[order], truth[order], atoms.fixed
+    if atoms.in_blocks:
+        blocks = atoms.size // atoms.width
+        fixed = _decided_atoms(atoms.predicate, codes, truth, blocks, atoms.width)
+    return replace(atoms, known=codes, truth=truth, fixed=fixed)
 
 
 def fact_codes(predicate: Predicate, radix: Ints, facts: Facts, universe: Universe) -> Ints:
