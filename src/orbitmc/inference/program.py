@@ -324,6 +324,8 @@ def ground_program(
     if meaning == "alchemy":
         program = split_into_clauses(program, universe(program, [known]))
     source = ProgramSource(program, known, world, max_groundings, memory, watch)
+    if source.unknown_atoms > GROUND_AT_ONCE and isinstance(source.lifting, str):
+        remarks.append(f"all rules are ground, because counting cannot answer: {source.lifting}")
     if not _can_wait(source):
         _ = source.ground  # what cannot be ground is refused while it is read
     joined = read_conjunctions(query, program) if query is not None else ()
