@@ -93,7 +93,7 @@ def test_it_says_which_variables_are_eliminated_and_which_are_sampled(tmp_path):
 
 def join(first, second):
     """Two models beside each other, without a factor between them."""
-    names = [f"v{k}" for k in range(len(first.names) + len(second.names))]
+    names = [f"{k}" for k in range(len(first.names) + len(second.names))]
     factors = []
     for model, shift in ((first, 0), (second, len(first.names))):
         graph = model.graph

@@ -29,8 +29,9 @@ JOINED = {
 
 
 def options_of_all_verbs():
-    for verb, command in get_command(app).commands.items():
-        for parameter in command.params:
+    verbs = get_command(app)
+    for verb in verbs.list_commands(None):
+        for parameter in verbs.get_command(None, verb).params:
             if parameter.param_type_name == "option":
                 yield verb, parameter
 

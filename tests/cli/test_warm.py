@@ -101,7 +101,11 @@ def test_what_is_missing_would_be_seen(needed_by_some):
 def test_exact_answers_need_machine_code_that_warm_exact_asks_for():
     names = {name.split()[0] for name in asked_for("questions", "exact")["asked"]}
     assert names >= {
+        "orbitmc.exact.blocks.gather",
         "orbitmc.exact.contraction.add_table",
+        "orbitmc.exact.contraction.multiply_table",
+        "orbitmc.exact.small_buckets.send_up",
+        "orbitmc.exact.small_buckets.send_down",
         "orbitmc.exact.contraction.collect",
         "orbitmc.exact.order_search.reorder_stretch",
         "orbitmc.exact.order_search.parents_in",

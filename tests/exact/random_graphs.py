@@ -2,7 +2,16 @@
 
 import numpy as np
 
+from orbitmc.exact import blocks
 from orbitmc.graph.builder import Builder
+
+
+def force_large(monkeypatch, *, matrices=False):
+    """Let small buckets be worked off like large ones: slab by slab, or as products of matrices."""
+    monkeypatch.setattr(blocks, "SMALL_TABLE", 0)
+    monkeypatch.setattr(blocks, "LEAST_HEAVY", 0)
+    monkeypatch.setattr(blocks, "SLAB_OVERHEAD", 1.0)
+    monkeypatch.setattr(blocks, "MATRIX_OVERHEAD", 0.1 if matrices else 10.0)
 
 
 def random_graph(seed, *, variables=6, most_values=3, zeros=0.15):

@@ -6,13 +6,12 @@ import pytest
 
 from orbitmc._numba.compile_log import working_time
 from orbitmc.errors import LimitError
+from orbitmc.exact import blocks, plan
 from orbitmc.exact import order as orders
-from orbitmc.exact import plan
-from orbitmc.exact import tree as cutset
 from orbitmc.exact.order import Order, _eliminate_simplicial, eliminate, find_order, neighbours_of
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
-from orbitmc.exact.tree import build_tree, cut_regions, regions_within
+from orbitmc.exact.tree import build_tree, cut_regions
 from orbitmc.graph.builder import Builder
 from orbitmc.models._chimera import chimera, chimera_edges
 from orbitmc.models._ising import grid_edges, ising, ising_grid
@@ -223,9 +222,9 @@ def test_orders_beyond_any_machine_are_no_orders():
 
 
 def test_elimination_that_takes_longer_than_allowed_is_refused_at_once(monkeypatch):
-    graph = ising_grid(2, 10_000, 0.3).graph
+    graph = ising_grid(2, 50_000, 0.3).graph
     monkeypatch.setattr(plan, "prepare", None)  # nothing may be prepared
-    with pytest.raises(LimitError, match=r"take 4 s at least for these 20000 variables"):
+    with pytest.raises(LimitError, match=r"take 4 s at least for these 100000 variables"):
         plan.predict(graph, within=1.0)
 
 
@@ -240,12 +239,12 @@ def test_a_plan_without_an_order_in_time_is_refused():
 def test_regions_are_not_looked_for_where_one_message_is_too_large(monkeypatch):
     cuts = []
     monkeypatch.setattr(
-        cutset, "cut_regions", lambda *given: cuts.append(given) or cut_regions(*given)
+        blocks, "cut_regions", lambda *given: cuts.append(given) or cut_regions(*given)
     )
     for side, wanted in ((38, 1), (20, 2)):
         problem = plan.prepare(ising_grid(side, side, 0.3).graph)
         tree = build_tree(problem, range(side * side))
         assert max(tree.messages) == 2**side
         cuts.clear()
-        regions_within(tree, 2**10)
+        blocks.steps_within(tree, 2**10, blocks.slab_steps)
         assert min(len(cuts), 2) == wanted

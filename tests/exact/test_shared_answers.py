@@ -9,7 +9,8 @@ import pytest
 
 from orbitmc._util.arrays import floats
 from orbitmc.exact.contraction import marginals
-from orbitmc.exact.plan import FLOPS_PER_SECOND, predict
+from orbitmc.exact.plan import predict
+from orbitmc.formats import assembly
 from orbitmc.formats.evidence import read_evidence
 from orbitmc.formats.registry import read
 from orbitmc.formats.uai import read_mar
@@ -101,7 +102,9 @@ def in_single_precision(model):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_bayesian_networks_agree_with_an_exact_junction_tree(name):
+def test_bayesian_networks_agree_with_an_exact_junction_tree(name, monkeypatch):
+    """That program takes rows as they stand, also where they were rounded."""
+    monkeypatch.setattr(assembly, "normalise_rounded_rows", lambda rows: rows)
     model = in_single_precision(read(shared(f"bn-bif/{name}.bif")))
     expected = json.loads(shared(f"bn-bif/{name}.exact.json").read_text())
     assert_network(model, expected["prior"], 1e-12)
@@ -157,7 +160,7 @@ def test_a_relational_model_agrees_with_its_corrected_answer():
 def test_orders_are_no_wider_than_plain_greedy_ones_where_that_would_save_time(name):
     """Every order has as many buckets, so only operations within them can be saved."""
     plan = predict(read_uai("uai2014-mar", name).graph)
-    assert plan.width <= WIDTHS[name] or plan.flops / FLOPS_PER_SECOND < 0.02
+    assert plan.width <= WIDTHS[name] or plan.seconds < 0.02
 
 
 @pytest.mark.parametrize(

@@ -156,10 +156,9 @@ def test_a_large_limit_reserves_no_memory(tmp_path, pack):
     assert read_bytes(path, memory=2**60) == b"few words"
 
 
-def test_a_file_is_read_in_pieces_up_to_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("orbitmc._util.text.READ_BYTES", 10)
+def test_a_file_is_read_in_pieces_up_to_the_limit(tmp_path):
     path = tmp_path / "some"
     path.write_bytes(bytes(range(100)))
-    assert read_bytes(path, memory=400) == bytes(range(100))
+    assert read_bytes(path, memory=400, at_once=10) == bytes(range(100))
     with pytest.raises(LimitError, match="holds more than 99 bytes"):
-        read_bytes(path, memory=399)
+        read_bytes(path, memory=399, at_once=10)

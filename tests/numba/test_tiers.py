@@ -11,8 +11,11 @@ from orbitmc._numba import tiers
 from orbitmc._numba.tiers import Tiered, elements, of_all, of_one, tier
 from orbitmc._util.arrays import starts
 from orbitmc.conditionals.prepared import prepare
+from orbitmc.exact.blocks import slab_steps
+from orbitmc.exact.contraction import LINEAR, LOGARITHMIC, Passes
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.order_search import search_order
+from orbitmc.exact.plan import predict
 from orbitmc.graph.ancestral import forward_draws, network_of
 from orbitmc.graph.feasibility import contradicts, possible_states, walk_to_state
 from orbitmc.graph.model import Model
@@ -86,6 +89,12 @@ def ask_everything(graph):
     marginals(Model(graph, names, values), method="exact")
     relevant(Model(graph, names, values), [0])
     eliminate(graph)
+    plan = predict(graph)
+    for arithmetic in (LINEAR, LOGARITHMIC):
+        steps = slab_steps(plan.tree, plan.steps.regions)
+        passes = Passes(plan.problem, plan.tree, steps, arithmetic)
+        passes.up()
+        passes.down(plan.order)
     automorphisms(graph, values=True)
     drawn = variable_graph(energy_form(graph))
     ball_cells(drawn, equitable_cells(drawn), reach=5)

@@ -189,7 +189,7 @@ def a_run():
 def test_a_worker_that_differs_refuses_to_work(changed, message):
     context = replace(packs.context_of(a_run()), **changed)
     with pytest.raises(OrbitError, match=message):
-        pickle.loads(pickle.dumps(context)).opened()
+        pickle.loads(pickle.dumps(context)).open()
 
 
 def test_a_worker_compares_the_jumps_it_got(monkeypatch):
@@ -208,7 +208,7 @@ def test_a_worker_compares_the_jumps_it_got(monkeypatch):
 
 def test_what_cannot_be_sent_is_refused():
     class Own:
-        def opened(self):
+        def open(self):
             return self
 
     with pytest.raises(InputError, match="defined in a module that workers can import"):

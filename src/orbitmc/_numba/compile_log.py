@@ -247,6 +247,11 @@ def spent_before() -> float:
     return 0.0 if begun is None else max(0.0, working_time() - begun)
 
 
+def latest_time() -> float:
+    """When work has to end, on the clock of `working_time`; infinite if nobody said when."""
+    return _UNTIL.get()
+
+
 def require_time(seconds: float = 0.0) -> None:
     """Refuse to go on where less time than that is left."""
     if working_time() + seconds > _UNTIL.get():

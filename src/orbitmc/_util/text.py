@@ -54,14 +54,14 @@ def read_text(path: str | Path, *, memory: int = MEMORY) -> Text:
         ) from None
 
 
-def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
+def read_bytes(path: str | Path, *, memory: int = MEMORY, at_once: int = READ_BYTES) -> bytes:
     """Read a file, unpacked if its first bytes say gzip, and never more than memory can hold."""
     if not str(path):
         raise InputError("the name of a file is empty")
     most = memory // 4  # the bytes, the characters, and something to do with them
     try:
         with Path(path).open("rb") as file:
-            data = _read_decompressed(file, most)
+            data = _read_decompressed(file, most, at_once)
     except OSError as error:
         raise unreadable(path, error) from None
     except (EOFError, zlib.error) as error:
@@ -76,17 +76,17 @@ def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
     return data
 
 
-def _read_decompressed(file: BufferedReader, most: int) -> bytes:
+def _read_decompressed(file: BufferedReader, most: int, at_once: int) -> bytes:
     if file.peek(len(PACKED))[: len(PACKED)] != PACKED:
-        return _read(file, most)
+        return _read(file, most, at_once)
     with gzip.GzipFile(fileobj=file) as unpacked:
-        return _read(unpacked, most)
+        return _read(unpacked, most, at_once)
 
 
-def _read(file: BufferedReader | gzip.GzipFile, most: int) -> bytes:
+def _read(file: BufferedReader | gzip.GzipFile, most: int, at_once: int) -> bytes:
     """Read all, or one byte more than `most`; what is not there takes no memory."""
     pieces, size = [], 0
-    while piece := file.read(min(READ_BYTES, most + 1 - size)):
+    while piece := file.read(min(at_once, most + 1 - size)):
         pieces.append(piece)
         size += len(piece)
     return b"".join(pieces)

@@ -1,7 +1,4 @@
-"""`orbitmc check`, `convert`, `ground` and `symmetry`: verbs about files of models.
-
-`orbitmc symmetry`: the symmetries of a model, and what approximations would add.
-"""
+"""`orbitmc check`, `convert`, `ground` and `symmetry`: verbs about files of models."""
 
 import json as json_module
 from dataclasses import asdict

@@ -137,12 +137,12 @@ def verb(command: Callable[P, int]) -> Callable[P, None]:
     def guarded(*arguments: P.args, **options: P.kwargs) -> None:
         CLOCK.begin()
         debug = bool(options.get("debug"))
-        raise typer.Exit(_exit_code(lambda: _done(command, *arguments, **options), debug))
+        raise typer.Exit(_exit_code(lambda: _carry_out(command, *arguments, **options), debug))
 
     return guarded
 
 
-def _done(command: Callable[P, int], *arguments: P.args, **options: P.kwargs) -> int:
+def _carry_out(command: Callable[P, int], *arguments: P.args, **options: P.kwargs) -> int:
     """Carry a command out; one that names a cluster gets its executor instead of the name."""
     if not options.get("cluster"):
         return command(*arguments, **options)

@@ -1,7 +1,4 @@
-"""How fast samplers approach the truth, and what the truth is taken from.
-
-What samplers are compared with: exact marginals, or two long runs that agree.
-"""
+"""How fast samplers approach the truth, and what the truth is taken from."""
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence

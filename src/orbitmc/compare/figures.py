@@ -1,7 +1,4 @@
-"""Curves of error: written as CSV, read back, summed up over seeds, drawn.
-
-Keep what comparisons measured: curves and jumps as CSV, a manifest, and figures.
-"""
+"""Curves of error: written as CSV, read back, summed up over seeds, drawn."""
 
 import csv
 import importlib.util

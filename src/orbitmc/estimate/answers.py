@@ -1,7 +1,4 @@
-"""Answers: numbers with errors, joints, draws, sweeps, best states.
-
-The answer to a question for the best states.
-"""
+"""Answers: numbers with errors, joints, draws, sweeps, best states."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Control variates: what they are made of, what they cost, and the estimates they correct.
 
-How much the conditional of a variable changes with the value of a neighbour, on average.
-
 The noise of an average of conditional probabilities is mostly linear in the neighbours' values.
 The matrix here says how: entry `(i, j)` is the mean of P(i | rest, j = 1) - P(i | rest, j = 0) over
 some states. A variable with more values has a row for each; the change of a row with the value of

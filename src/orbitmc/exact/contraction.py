@@ -2,36 +2,62 @@
 
 Upward, each bucket sums its variable out of its factors and of the messages it got, and sends
 the result on. Downward, each bucket learns how probable the values are that it shares with its
-parent, and so its own marginal. Messages are logarithms, so nothing under- or overflows, and
-impossible stays impossible.
+parent, and so its own marginal.
+
+Tables hold weights, scaled so that the largest is 1. Where they differ by more than doubles can
+hold, everything is done again with logarithms: nothing under- or overflows then, but several
+times more slowly.
 """
 
 import functools
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from orbitmc._numba.compile_log import latest_time, working_time
 from orbitmc._numba.tiers import of_all, tier
 from orbitmc._util.arrays import Floats, Numbers, floats
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc._util.text import MEMORY
-from orbitmc.errors import ContradictionError
+from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.exact.blocks import (
+    Block,
+    Matrices,
+    Run,
+    Slabs,
+    Step,
+    Steps,
+    children_of,
+    multiply_tables,
+    offsets,
+    slab_steps,
+    steps_within,
+    strides_of,
+    sum_onto,
+)
 from orbitmc.exact.order import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.plan import EliminationPlan, predict, require_fit
 from orbitmc.exact.problem import Problem, Scope, prepare
-from orbitmc.exact.tree import Part, Region, Tree, combine_cutset
+from orbitmc.exact.small_buckets import (
+    BUCKETS_AT_ONCE,
+    TOO_WIDE,
+    empty_pool,
+    lay_out,
+    send_down,
+    send_up,
+)
+from orbitmc.exact.tree import Group, Part, Tree, combine_cutset, group_scopes
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum, sum_of_tables
 
 # The work inside one bucket, slab by slab, so that its table never exists as a whole.
 #
-# A slab is a run of entries of the shared variables, the last ones fastest. Tables hold
-# logarithms; beliefs are probabilities.
+# A slab is a run of entries of the shared variables, the last ones fastest.
 
 SLAB = 2**14  # entries: a slab and what is added to it stay in the processor's cache
 
@@ -50,9 +76,13 @@ class View:
 
 
 class Term(NamedTuple):
-    """A flat table that a bucket adds up, over which variables, and how the bucket sees it."""
+    """A flat table that a bucket puts together with others, and how the bucket sees it.
+
+    It is over the variables of `scope`, and made of a `group` of factors and messages.
+    """
 
     scope: Scope
+    group: Group
     table: Floats
     view: View
 
@@ -65,8 +95,8 @@ class Bucket:
         self.values = sizes[variable]
         self.shape = [sizes[member] for member in shared]
         self.split = _slab_axes(self.shape)
-        self.slabs = int(np.prod(self.shape[: self.split], dtype=np.int64))
-        self.places = int(np.prod(self.shape[self.split :], dtype=np.int64))
+        self.slabs = math.prod(self.shape[: self.split])
+        self.places = math.prod(self.shape[self.split :])
 
     def view(self, scope: Scope, sizes: Sequence[int]) -> View:
         """See a table over some of the bucket's variables, last of `scope` fastest."""
@@ -74,42 +104,21 @@ class Bucket:
         along = [strides.get(member, 0) for member in self.shared]
         return View(
             step=strides.get(self.variable, 0),
-            high=_offsets(self.shape[: self.split], along[: self.split]),
-            low=_offsets(self.shape[self.split :], along[self.split :]),
+            high=offsets(self.shape[: self.split], along[: self.split]),
+            low=offsets(self.shape[self.split :], along[self.split :]),
         )
 
-    def together(self, pieces: Sequence[tuple[Scope, Floats]]) -> tuple[Scope, Floats]:
-        """Add up small tables (flat or shaped) to one, its own variable first."""
-        axes = {member: axis for axis, member in enumerate((self.variable, *self.shared))}
-        size = dict(zip(axes, (self.values, *self.shape), strict=True))
-        read = sorted({member for scope, _ in pieces for member in scope}, key=axes.__getitem__)
-        tables = []
-        for scope, table in pieces:
-            order = sorted(range(len(scope)), key=lambda axis: axes[scope[axis]])
-            shaped = table.reshape([size[member] for member in scope]).transpose(order)
-            tables.append(shaped.reshape([size[m] if m in scope else 1 for m in read]))
-        return tuple(read), sum_of_tables(tables)
-
-    def sums(self, terms: Sequence[Term]) -> Iterator[tuple[int, Floats]]:
-        """Add up tables; gives (slab, sums[value, place]), overwriting the same memory."""
+    def sums(self, terms: Sequence[Term], arithmetic: "Arithmetic") -> Iterator[tuple[int, Floats]]:
+        """Put tables together; gives (slab, sums[value, place]), overwriting the same memory."""
         slab_sums = np.empty((self.values, self.places))
         # in one piece, because compiled code is made for each layout
-        whole = [(np.ascontiguousarray(table), view) for _, table, view in terms]
+        whole = [(np.ascontiguousarray(term.table), term.view) for term in terms]
         for slab in range(self.slabs):
             check_interrupt()
-            slab_sums[:] = 0.0
+            slab_sums[:] = arithmetic.one
             for table, view in whole:
-                add_table(slab_sums, table, view.step, view.high[slab], view.low)
+                arithmetic.multiply(slab_sums, table, view.step, view.high[slab], view.low)
             yield slab, slab_sums
-
-
-def strides_of(scope: Scope, sizes: Sequence[int]) -> dict[int, int]:
-    """How far a step of each variable moves in a flat table, last of its scope fastest."""
-    strides, stride = {}, 1
-    for member in reversed(scope):
-        strides[member] = stride
-        stride *= sizes[member]
-    return strides
 
 
 def _slab_axes(shape: Sequence[int]) -> int:
@@ -122,20 +131,20 @@ def _slab_axes(shape: Sequence[int]) -> int:
     return 0
 
 
-def _offsets(shape: Sequence[int], strides: Sequence[int]) -> Numbers:
-    """Where each entry, last axis fastest, is found in a table with these strides."""
-    offsets = np.zeros(1, dtype=np.int64)
-    for size, stride in zip(shape, strides, strict=True):
-        offsets = (offsets[:, None] + stride * np.arange(size)).reshape(-1)
-    return offsets
-
-
 @tier(of_all)
 def add_table(sums: Floats, table: Floats, step: int, high: int, low: Numbers) -> None:
     for value in range(sums.shape[0]):
         start = value * step + high
         for place in range(sums.shape[1]):
             sums[value, place] += table[start + low[place]]
+
+
+@tier(of_all)
+def multiply_table(sums: Floats, table: Floats, step: int, high: int, low: Numbers) -> None:
+    for value in range(sums.shape[0]):
+        start = value * step + high
+        for place in range(sums.shape[1]):
+            sums[value, place] *= table[start + low[place]]
 
 
 @tier(of_all)
@@ -147,13 +156,144 @@ def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Numbers) 
             total[start + low[place]] += beliefs[value, place]
 
 
-def sum_onto(table: Floats, scope: Scope, onto: Scope, sizes: Sequence[int]) -> Floats:
-    """Sum a flat table over the variables that are not in `onto`; gives a new one, in its order."""
-    shaped = table.reshape([sizes[member] for member in scope])
-    left = [axis for axis, member in enumerate(scope) if member not in onto]
-    order = [member for member in scope if member in onto]
-    total: Floats = shaped.sum(axis=tuple(left)).transpose([order.index(member) for member in onto])
-    return total.flatten()
+# Two arithmetics: numbers as they are, and their logarithms.
+
+NO_STATE = "no state is possible: every state has weight 0"
+MOST_SPAN = 600.0
+"""Weights of one bucket may differ by so many nats: products of what is not 0 are doubles then,
+and so are their inverses."""
+
+
+class TooWideError(Exception):
+    """Weights of a bucket differ by more than doubles hold."""
+
+
+class Arithmetic(Protocol):
+    """What a bucket does with its tables; scales are logarithms, beliefs probabilities."""
+
+    one: float
+    times: np.ufunc
+
+    def load(self, log_table: Floats) -> Floats:
+        """Weights, given as logarithms."""
+
+    def multiply(self, product: Floats, table: Floats, step: int, high: int, low: Numbers) -> None:
+        """Multiply a slab with its part of a table."""
+
+    def multiply_all(
+        self, pieces: Sequence[tuple[Scope, Floats]], scope: Scope, sizes: Sequence[int]
+    ) -> Floats:
+        """The product of small tables."""
+
+    def sum_out(self, product: Floats) -> Floats:
+        """Sum over the values of the bucket's variable; may overwrite its argument."""
+
+    def weigh(self, product: Floats) -> Floats:
+        """Weights [value, place], each column on its own scale; may overwrite its argument."""
+
+    def normalise(self, message: Floats) -> tuple[float, float]:
+        """Divide by the largest entry; gives its logarithm, and the span of what is not 0."""
+
+    def divide(self, belief: Floats, message: Floats, scale: float) -> Floats:
+        """What is believed of a message over the message, 0 where that is 0; overwrites both."""
+
+    def believe(self, product: Floats, ratio: Floats) -> None:
+        """Turn products into probabilities, in place."""
+
+
+class Linear:
+    """Weights as they are."""
+
+    one = 1.0
+    times: np.ufunc = np.multiply
+
+    def load(self, log_table: Floats) -> Floats:
+        return np.exp(log_table)
+
+    def multiply(self, product: Floats, table: Floats, step: int, high: int, low: Numbers) -> None:
+        multiply_table(product, table, step, high, low)
+
+    def multiply_all(
+        self, pieces: Sequence[tuple[Scope, Floats]], scope: Scope, sizes: Sequence[int]
+    ) -> Floats:
+        return multiply_tables(pieces, scope, sizes)
+
+    def sum_out(self, product: Floats) -> Floats:
+        total: Floats = product.sum(axis=0)
+        return total
+
+    def weigh(self, product: Floats) -> Floats:
+        return product
+
+    def normalise(self, message: Floats) -> tuple[float, float]:
+        top, low = float(message.max()), float(message.min())
+        if not top > 0.0:
+            raise ContradictionError(NO_STATE)
+        if low == 0.0:
+            low = float(message.min(where=message > 0.0, initial=np.inf))
+        message *= 1.0 / top
+        return math.log(top), math.log(top / low)
+
+    def divide(self, belief: Floats, message: Floats, scale: float) -> Floats:
+        ratio: Floats = np.divide(belief, message, out=belief, where=message > 0.0)
+        ratio *= math.exp(-scale)
+        return ratio
+
+    def believe(self, product: Floats, ratio: Floats) -> None:
+        product *= ratio
+
+
+class Logarithmic:
+    """Logarithms of weights, for any range of these."""
+
+    one = 0.0
+    times: np.ufunc = np.add
+
+    def load(self, log_table: Floats) -> Floats:
+        return log_table
+
+    def multiply(self, product: Floats, table: Floats, step: int, high: int, low: Numbers) -> None:
+        add_table(product, table, step, high, low)
+
+    def multiply_all(
+        self, pieces: Sequence[tuple[Scope, Floats]], scope: Scope, sizes: Sequence[int]
+    ) -> Floats:
+        whole = [sizes[member] for member in scope]
+        shaped = [
+            table.reshape([sizes[m] if m in some else 1 for m in scope]) for some, table in pieces
+        ]
+        return np.broadcast_to(sum_of_tables(shaped), whole).reshape(-1)
+
+    def sum_out(self, product: Floats) -> Floats:
+        return log_sum_exp(product)
+
+    def weigh(self, product: Floats) -> Floats:
+        largest = product.max(axis=0)
+        product -= np.where(np.isneginf(largest), 0.0, largest)
+        return np.exp(product, out=product)
+
+    def normalise(self, message: Floats) -> tuple[float, float]:
+        top = float(message.max())
+        if top == -np.inf:
+            raise ContradictionError(NO_STATE)
+        message -= top
+        return top, 0.0
+
+    def divide(self, belief: Floats, message: Floats, scale: float) -> Floats:
+        message[belief == 0] = 0.0  # impossible: whatever was said, belief 0 decides
+        with np.errstate(divide="ignore"):
+            np.log(belief, out=belief)
+        belief -= message
+        belief -= scale
+        return belief
+
+    def believe(self, product: Floats, ratio: Floats) -> None:
+        product += ratio
+        np.exp(product, out=product)
+
+
+LINEAR: Arithmetic = Linear()
+LOGARITHMIC: Arithmetic = Logarithmic()
 
 
 def log_sum_exp(sums: Floats) -> Floats:
@@ -182,11 +322,13 @@ def marginals(
     plan: EliminationPlan | None = None,
     seconds: float = 5.0,
     wanted: Sequence[int] | None = None,
+    until: float = math.inf,
 ) -> ExactAnswer:
     """Give every marginal and log Z, exactly; refuses when more than `memory` bytes are needed.
 
     A plan of `predict` saves the search for an order, which otherwise takes up to `seconds`. If
     only some variables are `wanted`, only their marginals are computed and given, in that order.
+    Elimination stops with a `LimitError` when the working time is later than `until`.
 
     >>> import orbitmc as om
     >>> graph = om.ising_grid(2, 2, 0.3).graph
@@ -196,19 +338,51 @@ def marginals(
     plan = plan or predict(graph, memory=memory, seconds=seconds)
     require_fit(plan, memory)
     chosen = range(graph.variables) if wanted is None else wanted
-    log_z, tables = _eliminate(plan, [plan.problem.place[variable] for variable in chosen])
+    log_z, tables = _eliminate(plan, [plan.problem.place[variable] for variable in chosen], until)
     return ExactAnswer(log_z, _over_all_values(plan.problem, tables, chosen))
 
 
-def _eliminate(plan: EliminationPlan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
+def _eliminate(
+    plan: EliminationPlan, wanted: Sequence[int], until: float = math.inf
+) -> tuple[float, list[Floats]]:
     """Go up and down once for every way to hold the cutset."""
 
-    def both_ways(fixed: dict[int, int], problem: Problem) -> Part:
-        passes = Passes(problem, plan.tree, plan.regions)
+    def both_ways(fixed: dict[int, int], passes: "Passes") -> Part:
         return Part(fixed, passes.up(), passes.down(wanted))
 
-    log_z, tables = combine_cutset(plan.by_conditioning(both_ways), plan.problem.sizes)
+    parts = by_passes(plan, both_ways, until)
+    log_z, tables = combine_cutset(parts, plan.problem.sizes)
     return exact_sum([plan.problem.constant, log_z]), tables
+
+
+Result = TypeVar("Result")
+
+
+def by_passes(
+    plan: EliminationPlan,
+    answer: Callable[[dict[int, int], "Passes"], Result],
+    until: float = math.inf,
+) -> list[Result]:
+    """What is found for each way to hold the cutset that leaves a state."""
+    return in_range(
+        plan,
+        plan.steps,
+        lambda arithmetic, steps: plan.by_conditioning(
+            lambda fixed, problem: answer(
+                fixed, Passes(problem, plan.tree, steps, arithmetic, until)
+            )
+        ),
+    )
+
+
+def in_range(
+    plan: EliminationPlan, steps: Steps, answer: Callable[[Arithmetic, Steps], Result]
+) -> Result:
+    """An answer from weights as they are; from logarithms, in as much memory, where it must."""
+    try:
+        return answer(LINEAR, steps)
+    except TooWideError:
+        return answer(LOGARITHMIC, steps_within(plan.tree, steps.bytes, slab_steps))
 
 
 def _over_all_values(
@@ -224,119 +398,336 @@ def _over_all_values(
     return tuple(result)
 
 
+def tables_in_order(problem: Problem, tree: Tree) -> list[Floats]:
+    """Flat tables of all factors, their axes in elimination order."""
+    tables = []
+    for scope, to, table in zip(problem.scopes, tree.scopes, problem.tables, strict=True):
+        ordered = table if scope == to else table.transpose([scope.index(v) for v in to])
+        tables.append(ordered.reshape(-1))
+    return tables
+
+
 def terms_in(
-    bucket: Bucket, tree: Tree, problem: Problem, messages: Mapping[int, Floats]
+    bucket: Bucket,
+    tree: Tree,
+    tables: Sequence[Floats],
+    messages: Mapping[int, Floats],
+    arithmetic: Arithmetic,
 ) -> list[Term]:
-    """What is added up in a bucket: factors and messages, small ones a few at a time."""
+    """What a bucket puts together: factors and messages, small ones a few at a time."""
     terms = []
-    for factors, children in tree.groups[bucket.variable]:
-        pieces = [(problem.scopes[factor], problem.tables[factor]) for factor in factors]
-        pieces += [(tree.shared[child], messages[child]) for child in children]
-        scope, table = pieces[0] if len(pieces) == 1 else bucket.together(pieces)
-        terms.append(Term(scope, table.reshape(-1), bucket.view(scope, tree.sizes)))
+    for scope, group in tree.groups(bucket.variable):
+        pieces = [(tree.scopes[factor], tables[factor]) for factor in group.factors]
+        pieces += [(tree.shared[child], messages[child]) for child in group.children]
+        table = (
+            pieces[0][1] if len(pieces) == 1 else arithmetic.multiply_all(pieces, scope, tree.sizes)
+        )
+        terms.append(Term(scope, group, table, bucket.view(scope, tree.sizes)))
     return terms
 
 
 class Passes:
     """Messages while they travel through the tree; each is let go when nobody needs it."""
 
-    def __init__(self, problem: Problem, tree: Tree, regions: Sequence[Region]) -> None:
-        self.problem, self.tree, self.regions = problem, tree, regions
+    def __init__(
+        self,
+        problem: Problem,
+        tree: Tree,
+        steps: Steps,
+        arithmetic: Arithmetic,
+        until: float = math.inf,
+    ) -> None:
+        self.problem, self.tree, self.regions = problem, tree, steps.regions
+        self.arithmetic, self.until = arithmetic, min(until, latest_time())
+        self.most_span = MOST_SPAN if arithmetic is LINEAR else math.inf
+        self.steps = [list(some) for some in steps.of_region]
+        log_tables = tables_in_order(problem, tree)
+        self.tables = load_tables(log_tables, arithmetic)
+        self.spans = _spans(log_tables) if arithmetic is LINEAR else np.zeros(len(log_tables))
         self.messages: dict[int, Floats] = {}
-        self.taken_off: dict[int, float] = {}
-        self.beliefs: dict[int, Floats] = {}
+        self.scale: dict[int, float] = {}
+        self.span: dict[int, float] = {}
+        self.ratios: dict[int, Floats] = {}
+        self.asked: frozenset[int] = frozenset()
+        self.factor_beliefs: dict[int, Floats] = {}
+        self.layout = lay_out(tree, steps.small)
+        self.pool = empty_pool(self.layout.buckets)
+        self.small = frozenset(steps.small)
+        for factor, segment in self.layout.factor.items():
+            self.pool.table[self._place(segment)] = self.tables[factor]
+            self.pool.span[segment] = self.spans[factor]
 
     def up(self) -> float:
         """Send all messages up, keep those that regions start from; gives log Z."""
-        taken_off = [self.problem.constant]
+        scales = [self.problem.constant]
         boundary = {child for region in self.regions for child in region.below}
-        for region in reversed(self.regions):
-            for variable in region.buckets:
-                taken_off.append(self._send(variable))
-                for child in self.tree.children[variable]:
-                    if child not in boundary and len(self.regions) > 1:
-                        del self.messages[child]
-        return exact_sum(taken_off)
+        for number in reversed(range(len(self.regions))):
+            within = []
+            for planned in self.steps[number]:
+                for step in self._split(planned):
+                    scales += self._send(step)
+                    within.append(step)
+                    if len(self.regions) > 1:
+                        for child in children_of(self.tree, step):
+                            if child not in boundary and child not in self.small:
+                                del self.messages[child]
+            self.steps[number] = within
+        return exact_sum(scales)
 
-    def down(self, wanted: Iterable[int]) -> list[Floats]:
-        """Give the marginals that are wanted, region by region from the roots; zeros elsewhere."""
+    def down(self, wanted: Iterable[int], factors: Iterable[int] = ()) -> list[Floats]:
+        """Give the marginals that are wanted, region by region from the roots; zeros elsewhere.
+
+        Beliefs of `factors`, whose buckets must be wanted, are left in `factor_beliefs`.
+        """
         tables: list[Floats] = [np.zeros(size) for size in self.tree.sizes]
         needed = self.tree.above(wanted)
-        for region in self.regions:
-            for variable in region.buckets:
-                if variable not in self.messages and not needed.isdisjoint(region.buckets):
-                    self._send(variable)
-            for variable in reversed(region.buckets):
-                if variable in needed:
-                    tables[variable] = self.receive(variable)
-                else:
-                    self.messages.pop(variable, None)
-                    self.beliefs.pop(variable, None)
+        self.asked = frozenset(factors)
+        for step in self.descend(needed):
+            for variable, marginal in self._receive(step, needed):
+                tables[variable] = marginal
         return tables
 
+    def descend(self, needed: Iterable[int]) -> Iterator[Step]:
+        """Steps that are needed, parents first; all that they read is there."""
+        needed = frozenset(needed)
+        for region, steps in zip(self.regions, self.steps, strict=True):
+            if not needed.isdisjoint(region.buckets):
+                for step in steps:
+                    if not isinstance(step, Run) and step.top not in self.messages:
+                        self._send(step)
+            for step in reversed(steps):
+                if needed.isdisjoint(step.variables):
+                    self._forget(step)
+                else:
+                    self._look_up()
+                    yield step
+                    self._forget(step)
+
     def terms(self, bucket: Bucket) -> list[Term]:
-        """What is added up in a bucket."""
-        return terms_in(bucket, self.tree, self.problem, self.messages)
+        """What is put together in a bucket."""
+        return terms_in(bucket, self.tree, self.tables, self.messages, self.arithmetic)
 
-    def _send(self, variable: int) -> float:
-        """Sum a variable out; its message has maximum 0, and what that takes off is returned."""
-        bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
-        message = np.empty(bucket.slabs * bucket.places)
-        for slab, sums in bucket.sums(self.terms(bucket)):
-            message[slab * bucket.places : (slab + 1) * bucket.places] = log_sum_exp(sums)
-        largest = float(message.max())
-        if largest == -np.inf:
-            raise ContradictionError("no state is possible: every state has weight 0")
-        message -= largest
-        self.messages[variable] = message
-        self.taken_off[variable] = largest
-        return largest
+    def _look_up(self) -> None:
+        """Stop if somebody wants that, or time is over."""
+        check_interrupt()
+        if working_time() > self.until:
+            raise LimitError("exact elimination was not over in the time there is for it")
 
-    def receive(self, variable: int) -> Floats:
-        """Turn a bucket's sums into beliefs, tell its children, and give its marginal."""
-        bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
+    def _place(self, segment: int) -> slice:
+        start = self.layout.buckets.place
+        return slice(start[segment], start[segment + 1])
+
+    def _split(self, step: Step) -> Sequence[Step]:
+        """A block whose weights differ too much as buckets: messages between them are scaled."""
+        if not isinstance(step, Block) or len(step.variables) == 1:
+            return [step]
+        groups = (step.heavy, step.lights)
+        if math.fsum(map(self._span, groups)) <= self.most_span:
+            return [step]
+        return [Slabs(variable) for variable in step.variables]
+
+    def _span(self, group: Group) -> float:
+        messages = math.fsum(self.span[child] for child in group.children)
+        return messages + math.fsum(self.spans[factor] for factor in group.factors)
+
+    def _forget(self, step: Step) -> None:
+        for variable in step.variables:
+            if variable not in self.small:
+                self.messages.pop(variable, None)
+                self.ratios.pop(variable, None)
+
+    def _send(self, step: Step) -> list[float]:
+        """Sum variables out; gives the logarithms of what was taken off their messages."""
+        if isinstance(step, Run):
+            return self._send_run(step)
+        self._look_up()
+        message = self._message(step)
+        top = step.top
+        self.scale[top], self.span[top] = self.arithmetic.normalise(message)
+        self.messages[top] = message
+        if top in self.layout.message:
+            segment = self.layout.message[top]
+            self.pool.table[self._place(segment)] = message
+            self.pool.span[segment] = self.span[top]
+        return [self.scale[top]]
+
+    def _message(self, step: Block | Slabs) -> Floats:
+        if isinstance(step, Slabs):
+            return self._slab_message(step)
+        return self._block_message(step)
+
+    def _block_message(self, block: Block) -> Floats:
+        if self._span(block.heavy) + self._span(block.lights) > self.most_span:
+            raise TooWideError
+        light = self._product(block.lights, block.layout.light)
+        heavy = self._product(block.heavy, block.heavy_scope)
+        return Matrices(block, self.tree).message(heavy, light)
+
+    def _slab_message(self, step: Slabs) -> Floats:
+        bucket = Bucket(step.top, self.tree.shared[step.top], self.tree.sizes)
         terms = self.terms(bucket)
-        messages = [
-            (term, np.zeros(len(term.table)), group.children)
-            for term, group in zip(terms, self.tree.groups[variable], strict=True)
-            if group.children
-        ]
-        ratio = self._ratio(variable)
-        marginal = np.zeros(bucket.values)
-        for slab, sums in bucket.sums(terms):
-            sums += ratio[slab * bucket.places : (slab + 1) * bucket.places]
-            np.exp(sums, out=sums)
-            self.observe(bucket, slab, sums)
-            marginal += sums.sum(axis=1)
-            for (_, _, view), beliefs, _ in messages:
-                collect(sums, beliefs, view.step, view.high[slab], view.low)
-        for term, beliefs, children in messages:
-            self._send_down(term, beliefs, children)
-        marginal /= marginal.sum()
-        return marginal
+        if math.fsum(self._span(term.group) for term in terms) > self.most_span:
+            raise TooWideError
+        message = np.empty(bucket.slabs * bucket.places)
+        for slab, product in bucket.sums(terms, self.arithmetic):
+            part = slice(slab * bucket.places, (slab + 1) * bucket.places)
+            message[part] = self.arithmetic.sum_out(product)
+        return message
 
-    def observe(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
-        """Called with the beliefs of every slab, for those who want more than marginals."""
+    def _send_run(self, run: Run) -> list[float]:
+        buckets, pool = self.layout.buckets, self.pool
+        last = run.first + len(run.variables)
+        for first in range(run.first, last, BUCKETS_AT_ONCE):
+            self._look_up()
+            end = min(last, first + BUCKETS_AT_ONCE)
+            done, why = send_up(buckets, pool, first, end, self.most_span)
+            if done < end:
+                if why == TOO_WIDE:
+                    raise TooWideError
+                raise ContradictionError(NO_STATE)
+        for variable in run.variables:
+            segment = self.layout.message[variable]
+            self.messages[variable] = pool.table[self._place(segment)]
+            self.span[variable] = float(pool.span[segment])
+        scales: list[float] = np.log(pool.scale[buckets.message[run.first : last]]).tolist()
+        self.scale.update(zip(run.variables, scales, strict=True))
+        return scales
 
-    def _send_down(self, term: Term, beliefs: Floats, children: Sequence[int]) -> None:
-        """Leave every child the probabilities of what it shares; large ones go as they are."""
-        shared, sizes = self.tree.shared, self.tree.sizes
-        if len(children) == 1 and shared[children[0]] == term.scope:
-            self.beliefs[children[0]] = beliefs
+    def _product(self, group: Group, scope: Scope) -> Floats:
+        pieces = [(self.tree.scopes[factor], self.tables[factor]) for factor in group.factors]
+        pieces += [(self.tree.shared[child], self.messages[child]) for child in group.children]
+        if len(pieces) == 1 and pieces[0][0] == scope:
+            return pieces[0][1]
+        return self.arithmetic.multiply_all(pieces, scope, self.tree.sizes)
+
+    def _receive(self, step: Step, needed: set[int]) -> Iterable[tuple[int, Floats]]:
+        """Turn what is believed of messages into beliefs of what they were made of.
+
+        Gives the marginals of the variables that are eliminated there.
+        """
+        if isinstance(step, Run):
+            return self._receive_run(step, needed)
+        if isinstance(step, Block):
+            return self._receive_block(step, needed)
+        return self._receive_slabs(step, needed)
+
+    def _receive_block(self, block: Block, needed: set[int]) -> Iterator[tuple[int, Floats]]:
+        matrices, scope = Matrices(block, self.tree), block.layout.light
+        heavy = self._product(block.heavy, block.heavy_scope)
+        light = self._product(block.lights, scope)
+        ratios = matrices.ratios(self._ratio(block.top))
+        beliefs = matrices.light_beliefs(ratios, heavy, light)
+        for variable in block.variables:
+            marginal = sum_onto(beliefs, scope, (variable,), self.tree.sizes)
+            yield variable, marginal / marginal.sum()
+        self._tell(block.lights, scope, beliefs, needed)
+        wanted = not needed.isdisjoint(block.heavy.children)
+        if not wanted and self.asked.isdisjoint(block.heavy.factors):
             return
-        for child in children:
-            self.beliefs[child] = sum_onto(beliefs, term.scope, shared[child], sizes)
+        adjoint = matrices.heavy_adjoint(ratios, light)
+        # before it is scaled, which might overflow there
+        np.copyto(adjoint, 0.0, where=heavy == 0.0)
+        child = block.heavy.children[0] if block.heavy.children else -1
+        if len(block.heavy.children) == 1 and not block.heavy.factors and child not in self.small:
+            adjoint *= math.exp(-self.scale[child])
+            self.ratios[child] = adjoint
+        else:
+            adjoint *= heavy
+            self._tell(block.heavy, block.heavy_scope, adjoint, needed)
+
+    def _receive_slabs(self, step: Slabs, needed: set[int]) -> Iterator[tuple[int, Floats]]:
+        bucket = Bucket(step.top, self.tree.shared[step.top], self.tree.sizes)
+        terms = self.terms(bucket)
+        told = [
+            (term, np.zeros(len(term.table)))
+            for term in terms
+            if not needed.isdisjoint(term.group.children)
+            or not self.asked.isdisjoint(term.group.factors)
+        ]
+        ratio = self._ratio(step.top)
+        marginal = np.zeros(bucket.values)
+        for slab, product in bucket.sums(terms, self.arithmetic):
+            part = slice(slab * bucket.places, (slab + 1) * bucket.places)
+            self.arithmetic.believe(product, ratio[part])
+            marginal += product.sum(axis=1)
+            for term, beliefs in told:
+                collect(product, beliefs, term.view.step, term.view.high[slab], term.view.low)
+        del ratio
+        for term, beliefs in told:
+            self._tell(term.group, term.scope, beliefs, needed)
+        yield step.top, marginal / marginal.sum()
+
+    def _receive_run(self, run: Run, needed: set[int]) -> Iterator[tuple[int, Floats]]:
+        buckets, pool = self.layout.buckets, self.pool
+        for variable in run.variables:
+            if self.tree.parent[variable] < 0:
+                pool.belief[self._place(self.layout.message[variable])] = 1.0
+        is_needed = np.array([variable in needed for variable in run.variables])
+        end = len(run.variables)
+        while end > 0:
+            self._look_up()
+            start = max(0, end - BUCKETS_AT_ONCE)
+            some = is_needed[start:end]
+            send_down(buckets, pool, run.first + start, run.first + end, some)
+            end = start
+        for place in np.flatnonzero(is_needed).tolist():
+            variable, start = run.variables[place], buckets.marginal_start[run.first + place]
+            yield variable, pool.marginal[start : start + self.tree.sizes[variable]]
+            for child in self.tree.children[variable]:
+                if child in needed and child not in self.small:
+                    belief = pool.belief[self._place(self.layout.message[child])].copy()
+                    self._tell_child(child, belief)
+            for factor in self.asked.intersection(self.tree.factors[variable]):
+                self.factor_beliefs[factor] = pool.belief[self._place(self.layout.factor[factor])]
+
+    def _tell(self, group: Group, scope: Scope, beliefs: Floats, needed: set[int]) -> None:
+        """Leave every child the probabilities of what it shares, and factors those of theirs."""
+        tree, sizes = self.tree, self.tree.sizes
+        factors = sorted(self.asked.intersection(group.factors))
+        children = sorted(needed.intersection(group.children))
+        scopes = [*(tree.scopes[f] for f in factors), *(tree.shared[c] for c in children)]
+        for read, members in group_scopes(scopes, scope, sizes):
+            whole = len(scopes) == 1 and read == scope
+            part = beliefs if whole else sum_onto(beliefs, scope, read, sizes)
+            for number in members:
+                alone = len(members) == 1 and read == scopes[number]
+                belief = part if alone else sum_onto(part, read, scopes[number], sizes)
+                if number < len(factors):
+                    self.factor_beliefs[factors[number]] = belief
+                else:
+                    self._tell_child(children[number - len(factors)], belief)
+
+    def _tell_child(self, child: int, belief: Floats) -> None:
+        if child in self.small:
+            self.pool.belief[self._place(self.layout.message[child])] = belief
+        else:
+            message, scale = self.messages[child], self.scale[child]
+            self.ratios[child] = self.arithmetic.divide(belief, message, scale)
 
     def _ratio(self, variable: int) -> Floats:
-        """Log of how probable the shared values are, over what this bucket had said of them."""
+        """How probable the shared values are, over what this bucket had said of them."""
         message = self.messages.pop(variable)
-        belief = self.beliefs.pop(variable, np.ones(1))
-        message[belief == 0] = 0.0  # impossible: whatever was said, belief 0 decides
-        with np.errstate(divide="ignore"):
-            np.log(belief, out=belief)
-        belief -= message
-        belief -= self.taken_off[variable]
-        return belief
+        if self.tree.parent[variable] < 0:
+            return self.arithmetic.divide(np.ones(1), message, self.scale[variable])
+        return self.ratios.pop(variable)
+
+
+def load_tables(log_tables: Sequence[Floats], arithmetic: Arithmetic) -> list[Floats]:
+    """Tables of an arithmetic, in one piece."""
+    if not log_tables:
+        return []
+    ends = np.cumsum([len(table) for table in log_tables])
+    return np.split(arithmetic.load(np.concatenate(log_tables)), ends[:-1])
+
+
+def _spans(log_tables: Sequence[Floats]) -> Floats:
+    """How many nats the smallest entry of each table that is not 0 is below 1."""
+    if not log_tables:
+        return np.zeros(0)
+    starts = np.cumsum([0, *(len(table) for table in log_tables[:-1])])
+    flat = np.concatenate(log_tables)
+    flat[flat == -np.inf] = 0.0
+    return -np.minimum.reduceat(flat, starts)
 
 
 # Sum out what is cheap to sum out: a smaller graph with the same sum of weights.

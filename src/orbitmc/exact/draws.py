@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
-from orbitmc.exact.contraction import Bucket, Passes, Term, strides_of
+from orbitmc.exact.blocks import Steps, single_steps, steps_within, strides_of
+from orbitmc.exact.contraction import Arithmetic, Bucket, Passes, Term, in_range
 from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import condition
@@ -28,16 +29,31 @@ def independent_states(plan: EliminationPlan, count: int, *, seed: int) -> State
 
     They are bytes, unless a variable has more values than these hold.
     """
-    rng = np.random.default_rng(seed)
+
+    def draw(arithmetic: Arithmetic, steps: Steps) -> States:
+        return _draw(plan, count, np.random.default_rng(seed), arithmetic, steps)
+
+    steps = steps_within(plan.tree, plan.steps.bytes, single_steps)
+    return _over_all_values(plan.problem, in_range(plan, steps, draw))
+
+
+def _draw(
+    plan: EliminationPlan,
+    count: int,
+    rng: np.random.Generator,
+    arithmetic: Arithmetic,
+    steps: Steps,
+) -> States:
     problem = plan.problem
     states = np.zeros((len(problem.sizes), count), dtype=dtype_for(problem.sizes))
     first = 0
-    for fixed, share in _shares(plan, count, rng):
-        _Drawing(condition(problem, fixed), plan, states[:, first : first + share], rng).fill(fixed)
+    for fixed, share in _shares(plan, count, rng, arithmetic, steps):
+        passes = Passes(condition(problem, fixed), plan.tree, steps, arithmetic)
+        _fill(passes, states[:, first : first + share], fixed, rng)
         first += share
     if plan.cutset:
         states = states[:, rng.permutation(count)]  # states with the same held values lie together
-    return _over_all_values(problem, states)
+    return states
 
 
 def state_bytes(plan: EliminationPlan, count: int) -> int:
@@ -54,14 +70,18 @@ def dtype_for(sizes: Sequence[int]) -> np.dtype[Any]:
 
 
 def _shares(
-    plan: EliminationPlan, count: int, rng: np.random.Generator
+    plan: EliminationPlan,
+    count: int,
+    rng: np.random.Generator,
+    arithmetic: Arithmetic,
+    steps: Steps,
 ) -> list[tuple[dict[int, int], int]]:
     """How many states each way to hold the cutset gets, by its share of the weight."""
     if not plan.cutset:
         return [({}, count)]
     ways, log_weights = zip(
         *plan.by_conditioning(
-            lambda fixed, problem: (fixed, Passes(problem, plan.tree, plan.regions).up())
+            lambda fixed, problem: (fixed, Passes(problem, plan.tree, steps, arithmetic).up())
         ),
         strict=True,
     )
@@ -70,60 +90,58 @@ def _shares(
     return [(fixed, share) for fixed, share in zip(ways, shares, strict=True) if share]
 
 
-class _Drawing(Passes):
-    """Passes that draw states on their way down, instead of adding beliefs up."""
+def _fill(
+    passes: Passes, states: States, fixed: Mapping[int, int], rng: np.random.Generator
+) -> None:
+    """Draw all variables; those that are held have their values."""
+    passes.up()
+    for step in passes.descend(range(len(passes.tree.sizes))):
+        for variable in reversed(step.variables):
+            _draw_variable(passes, variable, states, rng)
+    for variable, value in fixed.items():
+        states[variable] = value
 
-    def __init__(
-        self, problem: Problem, plan: EliminationPlan, states: States, rng: np.random.Generator
-    ) -> None:
-        super().__init__(problem, plan.tree, plan.regions)
-        self.rng, self.states = rng, states
 
-    def fill(self, fixed: Mapping[int, int]) -> None:
-        """Draw all variables; those that are held have their values."""
-        self.up()
-        self.down(range(len(self.tree.sizes)))
-        for variable, value in fixed.items():
-            self.states[variable] = value
-
-    def receive(self, variable: int) -> Floats:
-        """Draw the variable of a bucket given those that it is shared with."""
-        shared, sizes = self.tree.shared[variable], self.tree.sizes
-        bucket = Bucket(variable, shared, sizes)
-        terms = self.terms(bucket)
-        entries, count = self.tree.message_entries(variable), self.states.shape[1]
-        table = None
-        if entries <= count:
-            every = np.indices(bucket.shape).reshape(len(shared), entries)
-            table = _chances(bucket, terms, dict(zip(shared, every, strict=True)), sizes)
-        for first in range(0, count, DRAWS_AT_ONCE):
-            check_interrupt()
-            now = slice(first, first + DRAWS_AT_ONCE)
-            above = {member: self.states[member, now].astype(np.int64) for member in shared}
-            chances = (
-                _chances(bucket, terms, above, sizes)
-                if table is None
-                else table[:, _offsets(shared, above, sizes)]
-            )
-            level = self.rng.random(min(DRAWS_AT_ONCE, count - first))
-            self.states[variable, now] = (level >= chances[:-1]).sum(axis=0)
-        self.messages.pop(variable)
-        return np.zeros(bucket.values)
+def _draw_variable(passes: Passes, variable: int, states: States, rng: np.random.Generator) -> None:
+    """Draw the variable of a bucket given those that it is shared with."""
+    shared, sizes = passes.tree.shared[variable], passes.tree.sizes
+    bucket = Bucket(variable, shared, sizes)
+    terms = passes.terms(bucket)
+    entries, count = passes.tree.message_entries(variable), states.shape[1]
+    table = None
+    if entries <= count:
+        every = np.indices(bucket.shape).reshape(len(shared), entries)
+        above = dict(zip(shared, every, strict=True))
+        table = _chances(bucket, terms, above, sizes, passes.arithmetic)
+    for first in range(0, count, DRAWS_AT_ONCE):
+        check_interrupt()
+        now = slice(first, first + DRAWS_AT_ONCE)
+        above = {member: states[member, now].astype(np.int64) for member in shared}
+        chances = (
+            _chances(bucket, terms, above, sizes, passes.arithmetic)
+            if table is None
+            else table[:, _offsets(shared, above, sizes)]
+        )
+        level = rng.random(min(DRAWS_AT_ONCE, count - first))
+        states[variable, now] = (level >= chances[:-1]).sum(axis=0)
 
 
 def _chances(
-    bucket: Bucket, terms: Sequence[Term], above: Mapping[int, Numbers], sizes: Sequence[int]
+    bucket: Bucket,
+    terms: Sequence[Term],
+    above: Mapping[int, Numbers],
+    sizes: Sequence[int],
+    arithmetic: Arithmetic,
 ) -> Floats:
     """Cumulative probabilities `[value, state]` of a bucket's variable, given those above it."""
     states = len(next(iter(above.values()))) if above else 1
-    weights = np.zeros((bucket.values, states))
-    for scope, table, view in terms:
+    weights = np.full((bucket.values, states), arithmetic.one)
+    for scope, _, table, view in terms:
         offsets = _offsets(scope, above, sizes)
         for value in range(bucket.values):
-            weights[value] += table[offsets + value * view.step]
-    largest = weights.max(axis=0)
-    weights -= np.where(np.isneginf(largest), 0.0, largest)
-    np.exp(weights, out=weights)
+            chosen = table[offsets + value * view.step]
+            arithmetic.times(weights[value], chosen, out=weights[value])
+    weights = arithmetic.weigh(weights)
     np.cumsum(weights, axis=0, out=weights)
     weights /= np.maximum(weights[-1], np.finfo(np.float64).tiny)  # impossible: nobody asks
     return weights

@@ -11,9 +11,10 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import LimitError
-from orbitmc.exact.contraction import Bucket, Passes, View, collect
+from orbitmc.exact.blocks import sum_onto
+from orbitmc.exact.contraction import Passes, by_passes
 from orbitmc.exact.plan import EliminationPlan
-from orbitmc.exact.problem import Problem, Scope
+from orbitmc.exact.problem import Scope
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.transforms import extend
 
@@ -41,10 +42,13 @@ def tie_scopes(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
     return extend(graph, factors) if factors else graph
 
 
-def joints(plan: EliminationPlan, scopes: Sequence[Scope]) -> list[Floats]:
+def joints(
+    plan: EliminationPlan, scopes: Sequence[Scope], *, until: float = math.inf
+) -> list[Floats]:
     """The joint probabilities of each set of variables of a graph that ties each of them.
 
-    An axis for each variable, in the order of the set.
+    An axis for each variable, in the order of the set. Elimination stops with a `LimitError` when
+    the working time is later than `until`.
 
     >>> import orbitmc as om
     >>> graph = tie_scopes(om.ising_grid(2, 2, 0.3).graph, [(0, 3)])
@@ -54,7 +58,7 @@ def joints(plan: EliminationPlan, scopes: Sequence[Scope]) -> list[Floats]:
     problem = plan.problem
     places = [tuple(problem.place[v] for v in scope if problem.place[v] >= 0) for scope in scopes]
     whole = [np.zeros([problem.sizes[v] for v in scope]) for scope in places]
-    parts = _parts(plan, places)
+    parts = _parts(plan, places, until)
     top = max(log_z for _, log_z, _ in parts)
     for fixed, log_z, tables in parts:
         for table, scope, part in zip(whole, places, tables, strict=True):
@@ -65,20 +69,18 @@ def joints(plan: EliminationPlan, scopes: Sequence[Scope]) -> list[Floats]:
 
 
 def _parts(
-    plan: EliminationPlan, scopes: Sequence[Scope]
+    plan: EliminationPlan, scopes: Sequence[Scope], until: float
 ) -> list[tuple[Mapping[int, int], float, list[Floats]]]:
     """For every way to hold the cutset: its log-weight, and joints of those that are not held."""
 
     def part(
-        fixed: Mapping[int, int], problem: Problem
+        fixed: Mapping[int, int], passes: Passes
     ) -> tuple[Mapping[int, int], float, list[Floats]]:
         open_ones = [tuple(v for v in scope if v not in fixed) for scope in scopes]
-        passes = _JointPasses(problem, plan, open_ones)
         log_z = passes.up()
-        passes.down(passes.homes)
-        return fixed, log_z, [passes.tables[scope] for scope in open_ones]
+        return fixed, log_z, _joints_of(passes, open_ones)
 
-    return plan.by_conditioning(part)
+    return by_passes(plan, part, until)
 
 
 def mean_log_weight(plan: EliminationPlan) -> float:
@@ -89,14 +91,14 @@ def mean_log_weight(plan: EliminationPlan) -> float:
     0.376529
     """
 
-    def part(fixed: Mapping[int, int], problem: Problem) -> tuple[float, float]:
-        passes = _JointPasses(problem, plan, problem.scopes)
+    def part(fixed: Mapping[int, int], passes: Passes) -> tuple[float, float]:
+        problem = passes.problem
         log_z = passes.up()
-        passes.down(passes.homes)
-        pairs = zip(problem.scopes, problem.tables, strict=True)
-        return log_z, problem.constant + math.fsum(_mean(passes.tables[s], t) for s, t in pairs)
+        tables = _joints_of(passes, problem.scopes)
+        pairs = zip(tables, problem.tables, strict=True)
+        return log_z, problem.constant + math.fsum(_mean(chances, t) for chances, t in pairs)
 
-    log_z, means = np.array(plan.by_conditioning(part)).T
+    log_z, means = np.array(by_passes(plan, part)).T
     weights = np.exp(log_z - log_z.max())
     return plan.problem.constant + float(weights @ means / weights.sum())
 
@@ -107,24 +109,26 @@ def _mean(chances: Floats, table: Floats) -> float:
     return float(chances[possible] @ table[possible] / chances.sum())
 
 
-class _JointPasses(Passes):
-    """Passes that keep, of each bucket where asked variables meet, their joint beliefs."""
+def _joints_of(passes: Passes, scopes: Sequence[Scope]) -> list[Floats]:
+    """Joint beliefs of variables that one factor reads, or of single ones, after the way up."""
+    tree = passes.tree
+    home = {scope: tree.home_of(scope) for scope in scopes}
+    factor = {scope: _factor_with(passes, scope) for scope in scopes if len(scope) > 1}
+    marginals = passes.down({v for v in home.values() if v >= 0}, factor.values())
+    tables = []
+    for scope in scopes:
+        if len(scope) > 1:
+            read = factor[scope]
+            beliefs = passes.factor_beliefs[read]
+            joint = sum_onto(beliefs, tree.scopes[read], scope, tree.sizes)
+        else:
+            joint = marginals[scope[0]] if scope else np.ones(1)
+        tables.append(joint.reshape([tree.sizes[v] for v in scope]))
+    return tables
 
-    def __init__(self, problem: Problem, plan: EliminationPlan, scopes: Sequence[Scope]) -> None:
-        super().__init__(problem, plan.tree, plan.regions)
-        sizes = plan.tree.sizes
-        self.tables = {
-            scope: np.full([sizes[v] for v in scope], 0.0 if scope else 1.0) for scope in scopes
-        }
-        self.views: dict[Scope, View] = {}
-        self.homes: dict[int, list[Scope]] = {}
-        for scope in self.tables:
-            if scope:
-                self.homes.setdefault(self.tree.home_of(scope), []).append(scope)
 
-    def observe(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
-        for scope in self.homes.get(bucket.variable, ()):
-            if scope not in self.views:
-                self.views[scope] = bucket.view(scope, self.tree.sizes)
-            view, flat = self.views[scope], self.tables[scope].reshape(-1)
-            collect(beliefs, flat, view.step, view.high[slab], view.low)
+def _factor_with(passes: Passes, scope: Scope) -> int:
+    """A factor of the bucket of some variables that reads all of them."""
+    tree = passes.tree
+    home = tree.home_of(scope)
+    return next(f for f in tree.factors[home] if set(scope) <= set(tree.scopes[f]))

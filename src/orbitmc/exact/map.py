@@ -16,10 +16,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.compile_log import timed
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.contraction import Bucket, Table, add_tables, strides_of, terms_in
+from orbitmc.exact.blocks import strides_of
+from orbitmc.exact.contraction import (
+    LOGARITHMIC,
+    Bucket,
+    Table,
+    add_tables,
+    load_tables,
+    tables_in_order,
+    terms_in,
+)
 from orbitmc.exact.order import eliminate, find_order, neighbours_of
 from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
@@ -52,28 +62,28 @@ class MaxElimination:
     """All messages of one elimination by maxima."""
 
     def __init__(self, problem: Problem, tree: Tree) -> None:
-        self.problem, self.tree = problem, tree
+        self.tree = tree
         self.downward = tuple(reversed(tree.upward))
+        self.tables = load_tables(tables_in_order(problem, tree), LOGARITHMIC)
         self.messages: dict[int, Floats] = {}
-        for variable in tree.upward:
+        for variable in timed(tree.upward):
             self._send(variable)
         self.entries = [self._entries(variable) for variable in range(len(tree.sizes))]
 
     def _send(self, variable: int) -> None:
         bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
         message = np.empty(bucket.slabs * bucket.places)
-        for slab, sums in bucket.sums(terms_in(bucket, self.tree, self.problem, self.messages)):
+        terms = terms_in(bucket, self.tree, self.tables, self.messages, LOGARITHMIC)
+        for slab, sums in bucket.sums(terms, LOGARITHMIC):
             message[slab * bucket.places : (slab + 1) * bucket.places] = sums.max(axis=0)
         if message.max() == -np.inf:
             raise ContradictionError("no state is possible: every state has weight 0")
         self.messages[variable] = message
 
     def _entries(self, variable: int) -> tuple[Entry, ...]:
-        tree, problem = self.tree, self.problem
-        pieces: list[tuple[Scope, Floats]] = []
-        for factors, children in tree.groups[variable]:
-            pieces += [(problem.scopes[factor], problem.tables[factor]) for factor in factors]
-            pieces += [(tree.shared[child], self.messages[child]) for child in children]
+        tree = self.tree
+        pieces = [(tree.scopes[factor], self.tables[factor]) for factor in tree.factors[variable]]
+        pieces += [(tree.shared[child], self.messages[child]) for child in tree.children[variable]]
         return tuple(_entry(variable, scope, table, tree.sizes) for scope, table in pieces)
 
     def scores(self, variable: int, state: Sequence[int]) -> Floats:

@@ -45,7 +45,7 @@ def eliminate(neighbours: Neighbours, variable: int) -> set[int]:
 
 
 TRIVIAL = 2.0**12  # table entries that are eliminated while another order is looked for
-EASY = 2.0**20  # table entries that are eliminated while a search begins: none is worth it
+EASY = 2.0**22  # table entries that are eliminated while a search begins: none is worth it
 MOST_FILLED = 300  # variables of a graph whose missing neighbours are counted, which takes longer
 TIE = 1e-3
 

@@ -258,15 +258,15 @@ def _members(row: Bits, members: Numbers) -> int:
 # the best order is improved by doing one stretch again, greedily and with some chance, and keeping
 # the outcome if it is no worse: a thousand such patches find orders that fresh starts never do.
 
-ENTRIES_PER_SECOND = 2e8
-"""Elimination handles about a quarter of that; a search longer than the work is a waste."""
+ENTRIES_PER_SECOND = 2e9
+"""About what elimination handles; a search longer than the work is a waste."""
 
-SHORT, MANY = 0.1, 2e7
+SHORT, MANY = 0.05, 2e7
 """Seconds of search that nobody notices beside the elimination of so many entries."""
 
 LARGEST_COST = 2.0**75  # entries of orders that patches do not bring into the reach of any machine
-WORTH_COMPILING = 2e7
-"""Entries whose elimination takes half a second: then orders are tried by compiled code."""
+WORTH_COMPILING = 1e8
+"""Entries whose elimination takes longer than loading the code that tries orders."""
 
 RULES = (FILL, WEIGHTED_FILL, WEIGHT)
 

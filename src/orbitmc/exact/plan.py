@@ -14,26 +14,24 @@ from scipy.sparse.csgraph import breadth_first_order
 from orbitmc._numba.compile_log import working_time
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.exact.blocks import Steps, plan_steps, steps_within
 from orbitmc.exact.order import Order, find_order, remember_order, remembered_order
 from orbitmc.exact.order_search import LARGEST_COUNTS
 from orbitmc.exact.problem import LONGEST_EXPANDED, Problem, prepare
 from orbitmc.exact.tree import (
     ENTRY,
-    Region,
     Tree,
     best_cutset_variable,
     build_tree,
     condition,
-    regions_within,
 )
 from orbitmc.graph.factor_graph import FactorGraph
 
 COMFORT = 2**29  # bytes for which nobody needs to compute messages twice
 MOST_HELD = 6  # binary variables that may be held: each doubles the time
-FLOPS_PER_SECOND = 6e8
-SECONDS_PER_BUCKET = 2e-4
+SECONDS_PER_BUCKET = 4e-5  # for its order and its tables too
 
-ELIMINATION_OVERHEAD = 2**21  # bytes of slabs, views and small objects, whatever the model
+ELIMINATION_OVERHEAD = 2**20  # bytes of slabs, views and small objects, whatever the model
 LARGE_GRAPH = 20_000
 """Variables, or variables that factors read, from which on a part is looked at first."""
 
@@ -51,21 +49,19 @@ class EliminationPlan:
     """An order of elimination with its price.
 
     `width` is the most neighbours a variable has when it is eliminated, `largest` and `entries`
-    count table entries (of the largest table, of all), `bytes` is the peak of memory, `flops`
-    about how many additions, exponentials and logarithms are made. The variables of `cutset`
-    (numbers in `problem`) are held at each of their values in turn.
+    count table entries (of the largest table, of all), `bytes` is the peak of memory. The variables
+    of `cutset` (numbers in `problem`) are held at each of their values in turn.
     """
 
     width: int
     largest: int
     entries: int
     bytes: int
-    flops: int
     cutset: tuple[int, ...] = field(repr=False)
     order: tuple[int, ...] = field(repr=False)
     problem: Problem = field(repr=False)
     tree: Tree = field(repr=False)
-    regions: tuple[Region, ...] = field(repr=False)
+    steps: Steps = field(repr=False)
 
     def by_conditioning(self, answer: Callable[[dict[int, int], Problem], Part]) -> list[Part]:
         """What is found for each way to hold the cutset that leaves a state; constants left out."""
@@ -84,8 +80,7 @@ class EliminationPlan:
     def seconds(self) -> float:
         """About how long elimination takes on one core of 2020 or so."""
         turns = math.prod(self.problem.sizes[variable] for variable in self.cutset)
-        buckets = turns * len(self.order)
-        return self.flops / FLOPS_PER_SECOND + buckets * SECONDS_PER_BUCKET
+        return turns * self.steps.seconds
 
 
 def predict(
@@ -158,21 +153,20 @@ def plan_holding(
             f"{len(problem.sizes)} variables"
         )
     tree = build_tree(conditioned, order)
-    regions, peak = regions_within(tree, min(memory, COMFORT))
+    tables = sum(table.size for table in problem.tables)
+    fixed = ENTRY * tables + ELIMINATION_OVERHEAD
+    steps = steps_within(tree, min(memory, COMFORT) - fixed, plan_steps)
     entries = [tree.table_entries(variable) for variable in order]
-    # one for each table that is added, three for exponential and logarithm
-    flops = sum(n * (len(tree.groups[v]) + 3) for n, v in zip(entries, order, strict=True))
     return EliminationPlan(
         width=tree.width,
         largest=max(entries, default=1),
         entries=turns * sum(entries),
-        bytes=peak + ENTRY * sum(table.size for table in problem.tables) + ELIMINATION_OVERHEAD,
-        flops=turns * (2 if len(regions) == 1 else 3) * flops,
+        bytes=steps.bytes + fixed,
         cutset=cutset,
         order=tuple(order),
         problem=problem,
         tree=tree,
-        regions=regions,
+        steps=steps,
     )
 
 

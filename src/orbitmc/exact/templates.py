@@ -18,11 +18,14 @@ from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import LimitError
 from orbitmc.exact.order import find_order
-from orbitmc.exact.plan import ELIMINATION_OVERHEAD, FLOPS_PER_SECOND, SECONDS_PER_BUCKET
+from orbitmc.exact.plan import ELIMINATION_OVERHEAD
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import ENTRY, Tree, build_tree
 
 Shape = tuple[int, ...]
+
+FLOPS_PER_SECOND = 6e8
+SECONDS_PER_STEP = 6e-5
 
 WORTH = 2.0**23  # what an order may cost that is eliminated while a better one would be looked for
 HOPELESS_FACTOR = 16.0
@@ -106,7 +109,7 @@ class Template:
     @property
     def seconds(self) -> float:
         """About how long a row takes when it is asked alone."""
-        return self.flops / FLOPS_PER_SECOND + len(self.steps) * SECONDS_PER_BUCKET
+        return self.flops / FLOPS_PER_SECOND + len(self.steps) * SECONDS_PER_STEP
 
 
 def template(

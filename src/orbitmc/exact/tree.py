@@ -13,8 +13,6 @@ from orbitmc._util.arrays import Floats
 from orbitmc.exact.order import eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope
 
-Position = dict[int, int]
-
 SMALL_TABLE = 2**12  # entries of a table that is cheaper made once than read in parts
 
 
@@ -30,16 +28,17 @@ class Tree:
     """One bucket per variable, by variable number.
 
     `shared[v]` are the variables that bucket `v` shares with its parent, in elimination order:
-    its message is a table over them. Children come before parents in `upward`. Factors belong to
-    the bucket of their first variable; `groups` says which of them, and which small messages, are
-    worth adding up beforehand. A root has parent -1 and shares nothing.
+    its message is a table over them. Children come before parents in `upward`. `factors[v]` belong
+    to the bucket of their first variable; their `scopes` are in elimination order too. A root has
+    parent -1 and shares nothing.
     """
 
     sizes: tuple[int, ...]
+    scopes: tuple[Scope, ...]
+    factors: tuple[tuple[int, ...], ...]
     shared: tuple[Scope, ...]
     parent: tuple[int, ...]
     children: tuple[tuple[int, ...], ...]
-    groups: tuple[tuple[Group, ...], ...]
     upward: tuple[int, ...]
 
     @cached_property
@@ -57,6 +56,18 @@ class Tree:
     @property
     def width(self) -> int:
         return max(map(len, self.shared), default=0)
+
+    def pieces(self, variable: int) -> list[tuple[Scope, Group]]:
+        """What a bucket puts together, one by one: its factors, and messages of its children."""
+        factors = [(self.scopes[factor], Group((factor,), ())) for factor in self.factors[variable]]
+        return factors + [(self.shared[c], Group((), (c,))) for c in self.children[variable]]
+
+    def groups(self, variable: int) -> list[tuple[Scope, Group]]:
+        """The same, neighbours in the order put together while that stays small."""
+        pieces = self.pieces(variable)
+        axes = (variable, *self.shared[variable])
+        together = group_scopes([scope for scope, _ in pieces], axes, self.sizes)
+        return [(read, join_groups([pieces[k][1] for k in some])) for read, some in together]
 
     def home_of(self, scope: Scope) -> int:
         """The bucket that has all of some variables, which must be tied; -1 if there are none."""
@@ -86,47 +97,40 @@ def build_tree(problem: Problem, order: Sequence[int]) -> Tree:
             parent[variable] = near[0]
             children[near[0]].append(variable)
     factors: list[list[int]] = [[] for _ in order]
-    for factor, scope in enumerate(problem.scopes):
-        factors[min(scope, key=position.__getitem__)].append(factor)
+    scopes = [tuple(sorted(scope, key=position.__getitem__)) for scope in problem.scopes]
+    for factor, scope in enumerate(scopes):
+        factors[scope[0]].append(factor)
     return Tree(
         sizes=problem.sizes,
+        scopes=tuple(scopes),
+        factors=tuple(map(tuple, factors)),
         shared=tuple(shared),
         parent=tuple(parent),
         children=tuple(map(tuple, children)),
-        groups=tuple(
-            _groups(
-                {factor: problem.scopes[factor] for factor in factors[variable]},
-                {child: shared[child] for child in children[variable]},
-                problem.sizes,
-                position,
-            )
-            for variable in range(len(order))
-        ),
         upward=_depth_first(parent, children),
     )
 
 
-def _groups(
-    factors: dict[int, Scope], messages: dict[int, Scope], sizes: Sequence[int], position: Position
-) -> tuple[Group, ...]:
-    """Put what a bucket reads together, neighbours in the order first, while it stays small."""
-    pieces = [(scope, Group((factor,), ())) for factor, scope in factors.items()]
-    pieces += [(scope, Group((), (child,))) for child, scope in messages.items()]
-    pieces.sort(key=lambda piece: sorted(position[variable] for variable in piece[0]))
-    groups: list[list[Group]] = []
-    read: set[int] = set()
-    for scope, piece in pieces:
-        union = read.union(scope)
-        if groups and math.prod(sizes[variable] for variable in union) <= SMALL_TABLE:
-            groups[-1].append(piece)
-            read = union
+def group_scopes(
+    scopes: Sequence[Scope], axes: Scope, sizes: Sequence[int]
+) -> list[tuple[Scope, list[int]]]:
+    """Numbers of scopes, neighbours in the order of axes together while their union is small."""
+    place = {member: axis for axis, member in enumerate(axes)}
+    ordered = sorted(range(len(scopes)), key=lambda k: sorted([place[v] for v in scopes[k]]))
+    groups: list[tuple[set[int], list[int]]] = []
+    for number in ordered:
+        union = groups[-1][0].union(scopes[number]) if groups else set()
+        if groups and math.prod([sizes[v] for v in union]) <= SMALL_TABLE:
+            groups[-1] = union, [*groups[-1][1], number]
         else:
-            groups.append([piece])
-            read = set(scope)
-    return tuple(map(_together, groups))
+            groups.append((set(scopes[number]), [number]))
+    return [(tuple(sorted(read, key=place.__getitem__)), members) for read, members in groups]
 
 
-def _together(pieces: Sequence[Group]) -> Group:
+def join_groups(pieces: Sequence[Group]) -> Group:
+    """All factors and children of some groups."""
+    if not pieces:
+        return Group((), ())
     factors, children = (chain.from_iterable(parts) for parts in zip(*pieces, strict=True))
     return Group(tuple(factors), tuple(children))
 
@@ -145,10 +149,6 @@ def _depth_first(parent: Sequence[int], children: Sequence[Sequence[int]]) -> tu
 # More time for less memory: hold a few variables in turn, and compute messages twice.
 
 ENTRY = 8  # bytes
-
-MOST_CUTS = 2**12  # regions so small that more of them save nothing
-
-LARGEST_MESSAGE = 2**40  # bytes of a message
 
 
 def best_cutset_variable(tree: Tree) -> int:
@@ -214,27 +214,6 @@ class Region:
     below: tuple[int, ...]
 
 
-def regions_within(tree: Tree, memory: int) -> tuple[tuple[Region, ...], int]:
-    """Cut the tree into as few regions as keep the peak below `memory`, or as near as can be.
-
-    Where one message alone is beyond any machine, no cut helps.
-    """
-    total = ENTRY * sum(tree.messages)
-    if ENTRY * max(tree.messages, default=0) > LARGEST_MESSAGE:
-        whole = cut_regions(tree, total)
-        return whole, peak_bytes(tree, whole)
-    budget = float(total)
-    best: tuple[tuple[Region, ...], int] | None = None
-    while True:
-        regions = cut_regions(tree, budget)
-        peak = peak_bytes(tree, regions)
-        if best is None or peak < best[1]:
-            best = regions, peak
-        if peak <= memory or len(regions) >= len(tree.upward) or budget < total / MOST_CUTS:
-            return best
-        budget /= 2
-
-
 def cut_regions(tree: Tree, budget: float) -> tuple[Region, ...]:
     """Cut a region off whenever its messages take more than `budget` bytes; roots come first."""
     carried = [ENTRY * entries for entries in tree.messages]
@@ -263,29 +242,3 @@ def _regions(tree: Tree, top: set[int]) -> tuple[Region, ...]:
         Region(tuple(reversed(buckets)), tuple(below.get(root, ())))
         for root, buckets in members.items()
     )
-
-
-def peak_bytes(tree: Tree, regions: tuple[Region, ...]) -> int:
-    """Follow the messages of both passes and give the most bytes that are alive at once."""
-    size = [ENTRY * entries for entries in tree.messages]
-    boundary = {child for region in regions for child in region.below}
-    alive: set[int] = set()
-    now = peak = 0
-    for region in reversed(regions):
-        for variable in region.buckets:
-            alive.add(variable)
-            now += size[variable]
-            peak = max(peak, now)
-            if len(regions) > 1:
-                gone = [child for child in tree.children[variable] if child not in boundary]
-                alive.difference_update(gone)
-                now -= sum(size[child] for child in gone)
-    for region in regions:
-        fresh = [variable for variable in region.buckets if variable not in alive]
-        alive.update(fresh)
-        now += sum(size[variable] for variable in fresh)
-        for variable in reversed(region.buckets):
-            now += sum(size[child] for child in tree.children[variable])
-            peak = max(peak, now)
-            now -= 2 * size[variable] if tree.parent[variable] >= 0 else size[variable]
-    return peak

@@ -1,7 +1,4 @@
-"""Log-weights of states: of one factor, of a whole state, of components; and how far they range.
-
-Log-weights of the connected components of a graph, in many states at once.
-"""
+"""Log-weights of states: of one factor, of a whole state, of components; and how far they range."""
 
 import functools
 import math

@@ -1,7 +1,4 @@
-"""Copies of a graph: with observed values, merged factors, other temperatures, side by side.
-
-Fix variables of a graph at observed values, and multiply factors that read the same ones.
-"""
+"""Copies of a graph: with observed values, merged factors, other temperatures, side by side."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -114,7 +114,7 @@ def best_of_program(
     try:
         incumbent = _solve(program.model, settings, k, progress)
     except ContradictionError as error:
-        raise program.explained(error) from None
+        raise program.explain(error) from None
     return _to_best_states(incumbent, lambda state: _in_atoms(asked, state))
 
 
@@ -243,13 +243,13 @@ def _search(
                     if progress is not None:
                         progress(clock.fraction(rounds), _in_words(champions, bound))
                 rounds += 1
-                if clock.is_over(rounds) or (k == 1 and _is_sure(champions.ranked()[0][0], bound)):
+                if clock.is_over(rounds) or (k == 1 and _is_sure(champions.rank()[0][0], bound)):
                     break
     except KeyboardInterrupt:
         if not champions.weights:
             raise
         clock.stop()
-    ranked = champions.ranked()
+    ranked = champions.rank()
     about = About(
         method="annealing",
         reason=reason,
@@ -269,7 +269,7 @@ def _is_sure(weight: float, bound: float) -> bool:
 
 def _in_words(champions: TopStates, bound: float) -> str:
     """How good the best state is, for those who wait."""
-    weight = champions.ranked()[0][0]
+    weight = champions.rank()[0][0]
     return f"log weight {weight:.6g}, none is above {bound:.6g}"
 
 

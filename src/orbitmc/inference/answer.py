@@ -162,7 +162,7 @@ def explain_contradictions(view: View) -> Iterator[None]:
     try:
         yield
     except ContradictionError as error:
-        raise view.explained(error) from None
+        raise view.explain(error) from None
 
 
 def _writer(

@@ -268,10 +268,10 @@ class _Reader:
             event = self._any(depth + 1)
             self._take(")", "and, or, or ')'")
         else:
-            event = self._compared()
+            event = self._comparison()
         return negate(event) if opposite else event
 
-    def _compared(self) -> Event:
+    def _comparison(self) -> Event:
         """A name, what it is compared with, or the name alone if it is true or false."""
         token = self._take("name", "a variable" + (NAMES if self.now.kind in "[{," else ""))
         with self._at(token):

@@ -1,7 +1,5 @@
 """Answer a question about a feature by sampling, with all that marginals know of the run.
 
-Notes of a run for questions about several variables: features, summed up in batches.
-
 States of the variables that matter are kept until there are many of them; then features are
 evaluated outside of compiled code, on all of them at once. Where a question allows it, one variable
 is averaged over, by its probabilities given all others (Rao-Blackwell).
@@ -195,7 +193,7 @@ class FeatureSums:
     def waiting(self) -> float:
         return sum(pack.waiting for pack in self.packs.values())
 
-    def summed(self, states: Bytes) -> Floats:
+    def sum_up(self, states: Bytes) -> Floats:
         """Sums of the feature over states of all variables that are needed."""
         chances = None
         if self.conditional is not None:
@@ -233,7 +231,7 @@ class _Batches:
             count = self.filled * self.notes.lanes
             states = self.states[:, : self.filled].reshape(len(self.states), count)
             begun = time.perf_counter()
-            self.sums[self.part] += self.notes.summed(states)
+            self.sums[self.part] += self.notes.sum_up(states)
             self.last, self.seconds = self.filled, time.perf_counter() - begun
             self.filled = 0
 

@@ -16,6 +16,8 @@ import orbitmc as om
 from orbitmc._numba import tiers
 from orbitmc._numba.compile_log import LOGGER, REMARKS
 from orbitmc._simd.random import LANE_UNIT
+from orbitmc.exact.blocks import gather, slab_steps
+from orbitmc.exact.contraction import LINEAR, LOGARITHMIC, Passes
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.order_search import search_order
 from orbitmc.exact.plan import predict
@@ -150,8 +152,14 @@ def _compile_elimination() -> None:
     relevant(network(), [0])
     graph = labels().graph
     memory = Settings().memory
-    elimination = eliminate(graph, memory=memory, plan=predict(graph, memory=memory, seconds=1.0))
-    assert np.isfinite(elimination.log_z)
+    plan = predict(graph, memory=memory, seconds=1.0)
+    elimination = eliminate(graph, memory=memory, plan=plan)
+    for arithmetic in (LINEAR, LOGARITHMIC):
+        steps = slab_steps(plan.tree, plan.steps.regions)
+        passes = Passes(plan.problem, plan.tree, steps, arithmetic)
+        assert math.isclose(passes.up(), elimination.log_z)
+        passes.down(plan.order)
+    gather(np.zeros(1), np.zeros(1), *np.zeros((4, 1), np.int64))
     pairs = np.array(list(itertools.combinations(range(SIDE), 2)), dtype=np.int64)
     search_order(pairs, np.ones(SIDE), seconds=0.01, seed=0)
 

@@ -186,7 +186,7 @@ class MarkovLogic(HtmlRepr):
         """The atoms that a query means, known or not."""
         return self.asking(query).asked.names
 
-    def explained(self, error: ContradictionError) -> ContradictionError:
+    def explain(self, error: ContradictionError) -> ContradictionError:
         """Say a contradiction in terms of the program's formulas, where they are to blame."""
         rules = contradicting_rules(self.ground)
         return ContradictionError(describe_contradiction(rules)) if rules else error

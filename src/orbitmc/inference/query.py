@@ -140,9 +140,9 @@ class View:
         """The program that the model means, if there is one."""
         return None if self.program is None else self.program.ground
 
-    def explained(self, error: ContradictionError) -> ContradictionError:
+    def explain(self, error: ContradictionError) -> ContradictionError:
         """Say a contradiction in terms of whoever asked."""
-        return error if self.program is None else self.program.explained(error)
+        return error if self.program is None else self.program.explain(error)
 
     def decided_by(self, evidence: Evidence | None) -> Collection[str]:
         """Variables of which evidence tells the value."""

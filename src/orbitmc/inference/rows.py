@@ -371,12 +371,12 @@ class RowAnswerer:
     def _all_batches(self) -> None:
         good = np.setdiff1d(np.arange(self.probability.shape[1]), list(self.problems))
         left: list[Batch] = []
-        for batch in self._sorted(good, few=None):
+        for batch in self._by_pattern(good, few=None):
             left += self._either(batch)
         apart = np.concatenate([np.zeros(0, np.int64), *(batch.rows for batch in left)])
         self._rest(np.sort(apart))
 
-    def _sorted(self, rows: Numbers, few: int | None) -> list[Batch]:
+    def _by_pattern(self, rows: Numbers, few: int | None) -> list[Batch]:
         """Batches of some rows; variables that were observed before are no columns."""
         open_columns = np.array([name in self.model.index for name in self.rows.names], dtype=bool)
         value = self.rows.value[:, rows]
@@ -388,7 +388,7 @@ class RowAnswerer:
         """Eliminate a batch, or its patterns one by one; gives those that cost too much."""
         if self._eliminate(batch):
             return []
-        patterns = self._sorted(batch.rows, few=1)
+        patterns = self._by_pattern(batch.rows, few=1)
         if len(patterns) == 1:
             return patterns
         return [pattern for pattern in patterns if not self._eliminate(pattern)]
@@ -435,13 +435,13 @@ class RowAnswerer:
             if self.stopped:
                 return
             chosen = first[part]
-            yield part, self.answered(elimination, batch, rows[:, chosen], places[chosen])
+            yield part, self.answer(elimination, batch, rows[:, chosen], places[chosen])
 
     def _tell(self, done: int) -> None:
         if self.progress is not None:
             self.progress(done, self.probability.shape[1])
 
-    def answered(
+    def answer(
         self, elimination: Elimination, batch: Batch, rows: Numbers, places: Numbers
     ) -> RowTables:
         """Probabilities [value, row], and which of the rows are possible."""
@@ -574,7 +574,7 @@ class SharedRows:
     settings: Settings
     names: tuple[str, ...]
 
-    def opened(self) -> RowAnswerer:
+    def open(self) -> RowAnswerer:
         """Rows that a worker answers by itself."""
         model = replace(self.model, graph=readonly_graph(self.model.graph))
         return RowAnswerer(model, self.rows, self.settings, self.names)
@@ -620,4 +620,4 @@ def _answer_parts(asked: RowAnswerer, work: PartsWork) -> list[RowTables]:
     )
     elimination = prepare_elimination(asked.model, hard, soft, asked.settings)
     assert elimination is not None  # where it was prepared first, it was affordable
-    return [asked.answered(elimination, work.batch, *part) for part in work.parts]
+    return [asked.answer(elimination, work.batch, *part) for part in work.parts]

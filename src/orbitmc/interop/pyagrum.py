@@ -1,7 +1,4 @@
-"""Networks of pyAgrum as models, and inference with the words of pyAgrum.
-
-Inference with the words of pyAgrum, answered here.
-"""
+"""Networks of pyAgrum as models, and inference with the words of pyAgrum."""
 
 from __future__ import annotations
 

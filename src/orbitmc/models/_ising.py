@@ -1,7 +1,4 @@
-"""Spins with couplings and fields: from mappings and matrices, on grids; Potts models.
-
-Couplings and fields of spins, from matrices and mappings as people have them.
-"""
+"""Spins with couplings and fields: from mappings and matrices, on grids; Potts models."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple

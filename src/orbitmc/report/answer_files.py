@@ -1,7 +1,4 @@
-"""Answers as files: JSON, CSV, arrays and netCDF.
-
-Drawn states as files: CSV for people, arrays for NumPy, netCDF for xarray.
-"""
+"""Answers as files: JSON, CSV, arrays and netCDF."""
 
 from __future__ import annotations
 

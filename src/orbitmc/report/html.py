@@ -1,7 +1,4 @@
-"""HTML of answers: safe words and numbers, and the style sheet of a page.
-
-The style sheet of a page, and the few lines of script that filter its table.
-"""
+"""HTML of answers: safe words and numbers, and the style sheet of a page."""
 
 import html
 import math

@@ -1,7 +1,4 @@
-"""Drawings in SVG: charts, heat maps, and which variables share a factor.
-
-A small drawing of which variables share a factor.
-"""
+"""Drawings in SVG: charts, heat maps, and which variables share a factor."""
 
 from __future__ import annotations
 

@@ -329,7 +329,7 @@ class _Passes:
         """Make a pass; one that is interrupted, or not over in time, does not count."""
         begun = working_time()
         try:
-            cooled = self._cooled(refine_ladder(self.ladder, rungs))
+            cooled = self._cool(refine_ladder(self.ladder, rungs))
         except LimitError:
             if not self.done:
                 raise
@@ -342,7 +342,7 @@ class _Passes:
         self.rungs.append(rungs)
         self.last_seconds = working_time() - begun
 
-    def _cooled(self, betas: Sequence[float]) -> AnnealedPack | None:
+    def _cool(self, betas: Sequence[float]) -> AnnealedPack | None:
         how: dict[str, Any] = {
             "seed": self.seed,
             "number": len(self.done),

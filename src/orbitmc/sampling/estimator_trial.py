@@ -1,7 +1,5 @@
 """How a run estimates: control variates are tried when its warm-up is over, and kept if they pay.
 
-What control variates, and more looks at the chains, would save: tried out after the warm-up.
-
 A copy of the first pack goes on for a small part of the run. How much its columns differ is the
 variance of each way of estimating, slow changes of the chains included.
 """

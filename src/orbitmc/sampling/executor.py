@@ -55,7 +55,7 @@ def work(piece: Piece) -> Reply:
         if piece.name not in _opened:
             if piece.content is None:
                 return Reply(False)
-            _opened[piece.name] = pickle.loads(piece.content).opened()
+            _opened[piece.name] = pickle.loads(piece.content).open()
         _opened.move_to_end(piece.name)
         needed = _opened[piece.name]
         while len(_opened) > MOST_OPENED:
@@ -81,7 +81,7 @@ class Shared(NamedTuple):
 class Unpackable(Protocol):
     """What can be shared: a worker opens it once."""
 
-    def opened(self) -> Any:
+    def open(self) -> Any:
         """What pieces of work are done with."""
 
 
@@ -163,9 +163,9 @@ class _Batch:
         content = self.needed.content if whole else None
         for number in numbers:
             piece = Piece(self.needed.name, content, self.function, self.pieces[number])
-            self.futures[number] = self._submitted(piece)
+            self.futures[number] = self._submit(piece)
 
-    def _submitted(self, piece: Piece) -> Future[Reply]:
+    def _submit(self, piece: Piece) -> Future[Reply]:
         executor = self.sender.executor
         if executor is not None:
             try:
@@ -237,7 +237,7 @@ class SharedGraph:
 
     graph: FactorGraph
 
-    def opened(self) -> FactorGraph:
+    def open(self) -> FactorGraph:
         """The graph as it was."""
         return readonly_graph(self.graph)
 

@@ -1,7 +1,4 @@
-"""Where chains start: annealed states, states of high weight, and the best that cooling finds.
-
-States of high weight by cooling chains slowly, then climbing.
-"""
+"""Where chains start: annealed states, states of high weight, and the best that cooling finds."""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
@@ -286,7 +283,7 @@ class SharedCooling:
 
     graph: FactorGraph
 
-    def opened(self) -> Cooling:
+    def open(self) -> Cooling:
         """Chains that a worker cools by itself."""
         return Cooling(readonly_graph(self.graph))
 
@@ -350,7 +347,7 @@ class TopStates:
         for column in columns:
             self._add(column)
         if self.count > 1:
-            self._add_neighbours(np.frombuffer(self.ranked()[0][1], dtype=np.uint8))
+            self._add_neighbours(np.frombuffer(self.rank()[0][1], dtype=np.uint8))
 
     def _add(self, state: Bytes) -> None:
         key = np.ascontiguousarray(state, dtype=np.uint8).tobytes()
@@ -358,7 +355,7 @@ class TopStates:
             weight = exact_log_weight(self.graph, state.astype(np.int64))
             if weight > -np.inf:
                 self.weights[key] = weight
-        self.weights = {key: weight for weight, key in self.ranked()}
+        self.weights = {key: weight for weight, key in self.rank()}
 
     def _add_neighbours(self, state: Bytes) -> None:
         """Change the best state in one variable, the most harmless changes first."""
@@ -374,11 +371,11 @@ class TopStates:
                 other[variable] = place - int(start[variable])
                 self._add(other)
 
-    def ranked(self) -> list[tuple[float, bytes]]:
+    def rank(self) -> list[tuple[float, bytes]]:
         """Heaviest first, then in the order of their values."""
         pairs = sorted((-weight, key) for key, weight in self.weights.items())
         return [(-negative, key) for negative, key in pairs[: self.count]]
 
     def states(self) -> list[Numbers]:
         """Value numbers, heaviest first."""
-        return [np.frombuffer(key, dtype=np.uint8).astype(np.int64) for _, key in self.ranked()]
+        return [np.frombuffer(key, dtype=np.uint8).astype(np.int64) for _, key in self.rank()]

@@ -1,7 +1,4 @@
-"""What is kept of a run beside its tallies: notes of samples, and estimates on the way.
-
-Estimates and errors remembered on the way, for curves of error against time.
-"""
+"""What is kept of a run beside its tallies: notes of samples, and estimates on the way."""
 
 from __future__ import annotations
 

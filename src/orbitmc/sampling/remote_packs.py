@@ -57,7 +57,7 @@ class RunContext:
     version: str
     sources: str | None
 
-    def opened(self) -> OpenedRun:
+    def open(self) -> OpenedRun:
         """Check that this is what was sent, and prepare it."""
         if (self.version, self.sources) != (__version__, sources_of(self.kernel)):
             raise OrbitError(

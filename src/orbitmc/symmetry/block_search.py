@@ -1,7 +1,4 @@
-"""The greedy search for sets of variables that are cheap to exchange, compiled.
-
-Who joins a block next: the variable that moves the fewest further factors, compiled.
-"""
+"""The greedy search for sets of variables that are cheap to exchange, compiled."""
 
 from typing import NamedTuple, TypeVar
 

@@ -1,7 +1,4 @@
-"""Ordered partitions of vertices: refined by arcs, taken back step by step, seeded by balls.
-
-Refine an ordered partition by the arcs that leave its cells, with a record of what happened.
-"""
+"""Ordered partitions of vertices: refined by arcs, taken back step by step, seeded by balls."""
 
 from typing import NamedTuple
 

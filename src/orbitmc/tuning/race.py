@@ -129,14 +129,14 @@ class TrialBudget:
         A short lap may miss modes that chains seldom leave. So a whole one counts if its states are
         far from independent, at their larger distance, and the memory is longer than it seemed.
         """
-        short = self.resolved(arm)
+        short = self.resolve(arm)
         if self.length == self.first or not self.affords(self.first):
             return short
         whole = self.trial(arm, self.first)
         deeper = whole.fresh < DEPENDENT and whole.memory > DEEPER * short.memory
         return whole if deeper else short
 
-    def resolved(self, arm: Arm) -> Trial:
+    def resolve(self, arm: Arm) -> Trial:
         """A lap of an arm, so short that one can see how soon it forgets; so are later laps."""
         seen = self.trial(arm, self.length)
         while seen.fresh > CLEARLY_FRESH and seen.spacing > SWEEPS_PER_SAMPLE:
@@ -217,7 +217,7 @@ class _Race:
             self._try_tempering()
         if second is not None and not self.standing.betas:
             gain, arm = second
-            self._adopted(arm, WIN**2 / gain if self._has_rivals else self._least())
+            self._adopt(arm, WIN**2 / gain if self._has_rivals else self._least())
         return self._choice(keeper)
 
     def _forgotten(self) -> str:
@@ -250,7 +250,7 @@ class _Race:
             if arm is None or gain is None:
                 continue
             keeper = keeper or (arm if FAMILIES[name].switches else None)
-            if self._is_clear(arm, gain) and self._adopted(arm, CLEAR_WIN):
+            if self._is_clear(arm, gain) and self._adopt(arm, CLEAR_WIN):
                 second = (second[0] / gain, second[1]) if second and second[0] > gain else None
                 if self._leaves_little:
                     break
@@ -340,7 +340,7 @@ class _Race:
             return gain >= (WIN if arm.seen is not None and not arm.seen.lost() else SURE_WIN)
         return arm.seen.least_rate >= CLEAR_WIN * self.seen.least_rate
 
-    def _adopted(self, arm: Arm, wanted: float) -> bool:
+    def _adopt(self, arm: Arm, wanted: float) -> bool:
         """Whether an arm wins again; then it stands.
 
         Chains that hardly forget run longer; those that forget fast would no longer be seen to.
@@ -361,7 +361,7 @@ class _Race:
 
     def _stand(self, arm: Arm, before: float) -> None:
         """Make an arm the standing one, its jumps as often as is best, unless it is still lost."""
-        trials = {arm.period: self.laps.resolved(arm)}
+        trials = {arm.period: self.laps.resolve(arm)}
         if trials[arm.period].lost(self.laps.first):
             self._hold(arm, trials[arm.period], before)
             return

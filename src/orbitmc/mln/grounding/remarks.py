@@ -1,7 +1,4 @@
-"""What to say about a program: before it is ground, and where hard formulas contradict each other.
-
-What to say about a program before it is ground.
-"""
+"""What to say about a program: before it is ground, and where its formulas contradict."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,4 @@
-"""From the tree of a formula's tokens to the formula that it means, every name looked up.
-
-Terms: constants, variables with their types, arithmetic, and the values of functions.
-"""
+"""From the tree of a formula's tokens to the formula that it means, every name looked up."""
 
 import itertools
 import math

@@ -42,12 +42,12 @@ def first_step(objective: CompositeLikelihood, weights: Floats | None = None) ->
 def _round(objective: CompositeLikelihood, step: Step, iterations: int) -> Step:
     prior = objective.prior
 
-    def negated(learned: Floats) -> tuple[float, Floats]:
+    def negate(learned: Floats) -> tuple[float, Floats]:
         value, slope = objective.value_and_slope(prior.complete(learned))
         return -value, -slope[prior.learned]
 
     result = minimize(
-        negated,
+        negate,
         step.weights[prior.learned],
         jac=True,
         method="L-BFGS-B",

@@ -1,7 +1,4 @@
-"""Expected numbers of true groundings: from small components, or from chains.
-
-Worlds that fall into small components, whose states can all be listed.
-"""
+"""Expected numbers of true groundings: from small components, or from chains."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

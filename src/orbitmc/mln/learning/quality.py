@@ -1,11 +1,9 @@
 """How good learned weights are: standard errors, and scores on databases they have not seen.
 
-Standard errors of learned weights: how much other data of the same kind would move them.
-
-A likelihood has its curvature for that. A pseudo-likelihood counts atoms that depend on each other
-as if they did not, so its curvature alone is too sharp; between two of its inverses stands how
-much its slopes vary in states of the model (Godambe's sandwich, 1960). The prior counts as one
-more observation of each weight.
+The standard errors of a likelihood come from its curvature. A pseudo-likelihood counts atoms that
+depend on each other as if they did not, so its curvature alone is too sharp; between two of its
+inverses stands how much its slopes vary in states of the model (Godambe's sandwich, 1960). The
+prior counts as one more observation of each weight.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,222 @@
+"""Thousands of small buckets in one compiled loop, each way.
+
+All their tables lie in one array: factors, messages, and the messages of larger buckets that they
+read. Downward, a second array of the same shape gets how probable the entries of each table are.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._numba.tiers import tier
+from orbitmc._util.arrays import Floats, Numbers
+from orbitmc.exact.problem import Scope
+from orbitmc.exact.tree import Tree
+
+TOO_WIDE, CONTRADICTION = 1, 2
+BUCKETS_AT_ONCE = 4096  # between two looks at the clock
+
+
+class SmallBuckets(NamedTuple):
+    """Where the tables of each bucket lie, and how its axes move in them.
+
+    The axes of bucket `b`, its variable and what it shares, have `size[axis_start[b]:...]`. Its
+    terms `term_start[b]:...` are tables: `segment` says which, and `stride[stride_start[term]:...]`
+    how far each axis moves in it. `message` is the table that it sends. Table `t` lies at
+    `place[t]:place[t + 1]`; the marginal of bucket `b` at `marginal_start[b]:...`.
+    """
+
+    axis_start: Numbers
+    size: Numbers
+    term_start: Numbers
+    segment: Numbers
+    stride_start: Numbers
+    stride: Numbers
+    message: Numbers
+    place: Numbers
+    marginal_start: Numbers
+
+
+class Pool(NamedTuple):
+    """Tables, the span and the scale of each, and beliefs; marginals of the buckets' variables.
+
+    A span is the logarithm of the largest entry over the smallest that is not 0. What a table was
+    divided by is its scale.
+    """
+
+    table: Floats
+    span: Floats
+    scale: Floats
+    belief: Floats
+    marginal: Floats
+
+
+class Layout(NamedTuple):
+    """Small buckets, and which table each factor and each message is."""
+
+    buckets: SmallBuckets
+    factor: dict[int, int]
+    message: dict[int, int]
+
+
+def lay_out(tree: Tree, small: Scope) -> Layout:
+    """Give all tables that small buckets read or send a place."""
+    sizes = tree.sizes
+    of_factor: dict[int, int] = {}
+    of_message: dict[int, int] = {}
+    lengths: list[int] = []
+    axis_start, size = [0], list[int]()
+    term_start, segment, stride_start, stride = [0], list[int](), list[int](), list[int]()
+    message = []
+
+    def number(numbers: dict[int, int], key: int, entries: int) -> int:
+        if key not in numbers:
+            numbers[key] = len(lengths)
+            lengths.append(entries)
+        return numbers[key]
+
+    for variable in small:
+        axes = (variable, *tree.shared[variable])
+        terms = [(of_factor, factor, tree.scopes[factor]) for factor in tree.factors[variable]]
+        terms += [(of_message, child, tree.shared[child]) for child in tree.children[variable]]
+        for numbers, key, scope in terms:
+            step, steps = 1, {}
+            for member in reversed(scope):
+                steps[member] = step
+                step *= sizes[member]
+            segment.append(number(numbers, key, step))
+            stride_start.append(len(stride))
+            stride.extend([steps.get(member, 0) for member in axes])
+        size.extend([sizes[member] for member in axes])
+        axis_start.append(len(size))
+        term_start.append(len(segment))
+        message.append(number(of_message, variable, tree.messages[variable]))
+    lists = (axis_start, size, term_start, segment, stride_start, stride, message)
+    place = np.cumsum([0, *lengths])
+    marginal_start = np.cumsum([0, *(sizes[variable] for variable in small)])
+    arrays = (*(np.array(numbers, np.int64) for numbers in lists), place, marginal_start)
+    return Layout(SmallBuckets(*arrays), of_factor, of_message)
+
+
+def empty_pool(buckets: SmallBuckets) -> Pool:
+    """Numbers of buckets, none of them known."""
+    entries, tables = int(buckets.place[-1]), len(buckets.place) - 1
+    return Pool(
+        table=np.empty(entries),
+        span=np.zeros(tables),
+        scale=np.ones(tables),
+        belief=np.zeros(entries),
+        marginal=np.zeros(int(buckets.marginal_start[-1])),
+    )
+
+
+def _work(buckets: SmallBuckets, pool: Pool, first: int, last: int, *rest: object) -> float:
+    return pool.table.size * (last - first) / max(1, len(buckets.message))
+
+
+@tier(_work)
+def send_up(
+    buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
+) -> tuple[int, int]:
+    """Sum the variables of buckets out; gives the first that cannot be done, and why."""
+    most_axes = np.diff(buckets.axis_start[first : last + 1]).max()
+    most_terms = np.diff(buckets.term_start[first : last + 1]).max()
+    at = np.zeros(most_axes, np.int64)
+    read = np.zeros(most_terms, np.int64)
+    for bucket in range(first, last):
+        axes, term = buckets.axis_start[bucket], buckets.term_start[bucket]
+        count = buckets.axis_start[bucket + 1] - axes
+        terms = buckets.term_start[bucket + 1] - term
+        span = 0.0
+        for k in range(terms):
+            span += pool.span[buckets.segment[term + k]]
+            read[k] = buckets.place[buckets.segment[term + k]]
+        if span > most_span:
+            return bucket, TOO_WIDE
+        at[:count] = 0
+        sent = buckets.message[bucket]
+        start, end = buckets.place[sent], buckets.place[sent + 1]
+        top, low = 0.0, np.inf
+        for entry in range(start, end):
+            total = 0.0
+            for value in range(buckets.size[axes]):
+                weight = 1.0
+                for k in range(terms):
+                    step = buckets.stride[buckets.stride_start[term + k]]
+                    weight *= pool.table[read[k] + value * step]
+                total += weight
+            pool.table[entry] = total
+            if total > top:
+                top = total
+            if 0.0 < total < low:
+                low = total
+            for axis in range(count - 1, 0, -1):
+                at[axis] += 1
+                turn = at[axis] == buckets.size[axes + axis]
+                for k in range(terms):
+                    step = buckets.stride[buckets.stride_start[term + k] + axis]
+                    read[k] += step * (1 - at[axis]) if turn else step
+                if not turn:
+                    break
+                at[axis] = 0
+        if top == 0.0:
+            return bucket, CONTRADICTION
+        for entry in range(start, end):
+            pool.table[entry] /= top
+        pool.span[sent] = math.log(top / low)
+        pool.scale[sent] = top
+    return last, 0
+
+
+@tier(_work)
+def send_down(
+    buckets: SmallBuckets, pool: Pool, first: int, last: int, needed: NDArray[np.bool_]
+) -> None:
+    """Turn what is believed of messages into beliefs of all tables, and marginals.
+
+    Buckets that are not `needed`, counted from the first, are left out.
+    """
+    most_axes = np.diff(buckets.axis_start[first : last + 1]).max()
+    most_terms = np.diff(buckets.term_start[first : last + 1]).max()
+    at = np.zeros(most_axes, np.int64)
+    read = np.zeros(most_terms, np.int64)
+    for bucket in range(last - 1, first - 1, -1):
+        if not needed[bucket - first]:
+            continue
+        axes, term = buckets.axis_start[bucket], buckets.term_start[bucket]
+        count = buckets.axis_start[bucket + 1] - axes
+        terms = buckets.term_start[bucket + 1] - term
+        for k in range(terms):
+            read[k] = buckets.place[buckets.segment[term + k]]
+        at[:count] = 0
+        sent = buckets.message[bucket]
+        marginal = buckets.marginal_start[bucket]
+        for entry in range(buckets.place[sent], buckets.place[sent + 1]):
+            message = pool.table[entry] * pool.scale[sent]
+            ratio = pool.belief[entry] / message if message > 0.0 else 0.0
+            for value in range(buckets.size[axes]):
+                weight = 1.0
+                for k in range(terms):
+                    step = buckets.stride[buckets.stride_start[term + k]]
+                    weight *= pool.table[read[k] + value * step]
+                weight *= ratio
+                pool.marginal[marginal + value] += weight
+                for k in range(terms):
+                    step = buckets.stride[buckets.stride_start[term + k]]
+                    pool.belief[read[k] + value * step] += weight
+            for axis in range(count - 1, 0, -1):
+                at[axis] += 1
+                turn = at[axis] == buckets.size[axes + axis]
+                for k in range(terms):
+                    step = buckets.stride[buckets.stride_start[term + k] + axis]
+                    read[k] += step * (1 - at[axis]) if turn else step
+                if not turn:
+                    break
+                at[axis] = 0
+        total = 0.0
+        for place in range(marginal, buckets.marginal_start[bucket + 1]):
+            total += pool.marginal[place]
+        for place in range(marginal, buckets.marginal_start[bucket + 1]):
+            pool.marginal[place] /= total

@@ -1,0 +1,261 @@
+"""Weights as they are, and logarithms where these differ by too much."""
+
+import math
+import tracemalloc
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from orbitmc._numba.compile_log import working_time
+from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.exact import contraction
+from orbitmc.exact.blocks import Block, Run, plan_steps, slab_steps, steps_within
+from orbitmc.exact.contraction import LINEAR, LOGARITHMIC, Passes, TooWideError, marginals
+from orbitmc.exact.draws import independent_states
+from orbitmc.exact.joints import joints, tie_scopes
+from orbitmc.exact.plan import ELIMINATION_OVERHEAD, plan_holding, predict
+from orbitmc.exact.problem import prepare
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.transforms import extend
+from orbitmc.models._chimera import chimera
+from orbitmc.models._ising import ising_grid
+from tests.exact.random_graphs import force_large, random_graph
+from tests.oracle.enumeration import enumerate_states
+
+MODES = {"small": None, "slabs": False, "matrices": True}
+
+
+@pytest.fixture(params=MODES)
+def mode(request, monkeypatch):
+    """Buckets are worked off in one way."""
+    if MODES[request.param] is not None:
+        force_large(monkeypatch, matrices=MODES[request.param])
+    return request.param
+
+
+def both_ways(plan, arithmetic, steps=None):
+    steps = steps or (plan.steps if arithmetic is LINEAR else slab_steps(plan.tree, regions(plan)))
+    passes = Passes(plan.problem, plan.tree, steps, arithmetic)
+    return passes.up(), passes.down(range(len(plan.problem.sizes)))
+
+
+def regions(plan):
+    return plan.steps.regions
+
+
+def kinds(plan):
+    return {type(step) for steps in plan.steps.of_region for step in steps}
+
+
+@pytest.mark.parametrize("tens", range(20))
+def test_all_ways_to_work_off_buckets_agree_with_the_sum_over_states(tens, mode):
+    for seed in range(10 * tens, 10 * tens + 10):
+        graph = random_graph(seed, variables=8, most_values=2 + seed % 3)
+        try:
+            expected = enumerate_states(graph)
+        except ContradictionError:
+            with pytest.raises(ContradictionError):
+                marginals(graph)
+            continue
+        answer = marginals(graph)
+        assert answer.log_z == pytest.approx(expected.log_z, abs=1e-11)
+        for one, other in zip(answer.marginals, expected.marginals, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+def test_the_ways_are_those_that_were_meant(mode):
+    plan = predict(random_graph(3, variables=8))
+    assert (Run in kinds(plan)) == (mode == "small")
+    assert (Block in kinds(plan)) == (mode == "matrices")
+    fused = [s for steps in plan.steps.of_region for s in steps if len(s.variables) > 1]
+    assert bool(fused) == (mode != "slabs")
+
+
+def test_joints_agree_with_the_sum_over_states(mode):
+    rng = np.random.default_rng(0)
+    for seed in range(60):
+        scope = tuple(rng.permutation(7)[: rng.integers(1, 4)].tolist())
+        graph = tie_scopes(random_graph(seed, variables=7), [scope])
+        try:
+            plan = predict(graph)
+        except ContradictionError:
+            continue
+        try:
+            expected = enumerate_states(graph)
+        except ContradictionError:
+            continue
+        joint = joints(plan, [scope])[0]
+        for axis, variable in enumerate(scope):
+            others = tuple(other for other in range(len(scope)) if other != axis)
+            exact = expected.marginals[variable]
+            np.testing.assert_allclose(joint.sum(axis=others), exact, rtol=0, atol=1e-12)
+        assert joint == pytest.approx(brute_joint(graph, scope), abs=1e-12)
+
+
+def brute_joint(graph, scope):
+    """The joint of some variables: each state of them is given as evidence."""
+    shape = [int(graph.cardinality[v]) for v in scope]
+    weights = np.zeros(shape)
+    base = enumerate_states(graph).log_z
+    for state in np.ndindex(*shape):
+        only = np.full(shape, -np.inf)
+        only[state] = 0.0
+        with suppress(ContradictionError):
+            weights[state] = math.exp(enumerate_states(extend(graph, [(scope, only)])).log_z - base)
+    return weights
+
+
+def wide_graph(seed):
+    """Random weights that differ by up to hundreds of nats, a tenth of them 0."""
+    rng = np.random.default_rng(seed)
+    deviation = rng.choice([1, 30, 100, 300])
+    sizes = rng.integers(2, 4, 9).tolist()
+    builder = Builder(sizes)
+    for _ in range(13):
+        scope = rng.choice(9, 2, replace=False).tolist()
+        table = rng.normal(0, deviation, [sizes[v] for v in scope])
+        table[rng.random(table.shape) < 0.1] = -np.inf
+        builder.add_factor(scope, table)
+    builder.add_factor([0, 1, 2], rng.normal(0, deviation, sizes[:3]))
+    return builder.build()
+
+
+def wide_plans():
+    for seed in range(300):
+        try:
+            plan = predict(wide_graph(seed))
+            yield plan, both_ways(plan, LOGARITHMIC)
+        except ContradictionError:
+            continue
+
+
+def error(one, other):
+    """The largest difference of marginals or of log Z; infinite where there is no number."""
+    pairs = [*zip(one[1], other[1], strict=True), (one[0], other[0])]
+    differences = [float(np.abs(a - b).max()) for a, b in pairs]
+    return max(differences) if np.isfinite(differences).all() else math.inf
+
+
+def test_wide_ranges_are_right_or_given_to_logarithms(mode):
+    given_up = answered = 0
+    for plan, expected in wide_plans():
+        try:
+            answer = both_ways(plan, LINEAR)
+        except TooWideError:
+            given_up += 1
+            continue
+        answered += 1
+        assert error(answer, expected) < 1e-9 * max(1.0, abs(expected[0]))
+    assert given_up > 50
+    assert answered > 100
+
+
+def test_without_the_guard_wide_ranges_are_wrong(mode, monkeypatch):
+    monkeypatch.setattr(contraction, "MOST_SPAN", math.inf)
+    wrong = 0
+    for plan, expected in wide_plans():
+        try:
+            with np.errstate(all="ignore"):
+                answer = both_ways(plan, LINEAR)
+        except (ContradictionError, ZeroDivisionError, ValueError, OverflowError):
+            wrong += 1
+            continue
+        wrong += error(answer, expected) > 1e-9 * max(1.0, abs(expected[0]))
+    assert wrong > 30
+
+
+@pytest.mark.parametrize(("nats", "linear"), [(299.5, True), (300.5, False)])
+def test_a_bucket_of_600_nats_is_where_logarithms_begin(nats, linear, mode):
+    """Any variable that is eliminated first has two factors, each of so many nats."""
+    builder = Builder([2, 2, 2])
+    agree = builder.add_table([0.0, -nats, -nats, 0.0])
+    builder.add_factors([[0, 1], [0, 2], [1, 2]], agree)
+    graph = builder.build()
+    plan = predict(graph)
+    if linear:
+        both_ways(plan, LINEAR)
+    else:
+        with pytest.raises(TooWideError):
+            both_ways(plan, LINEAR)
+    np.testing.assert_allclose(marginals(graph, plan=plan).marginals, 0.5, atol=1e-14)
+
+
+def test_a_block_that_is_too_wide_is_split(monkeypatch):
+    """A chain of ten variables, 100 nats each: one block is too wide, no bucket is."""
+    force_large(monkeypatch, matrices=True)
+    builder = Builder([2] * 10)
+    table = builder.add_table([0.0, -100.0, -100.0, -1.0])
+    builder.add_factors([[v, v + 1] for v in range(9)], table)
+    graph = builder.build()
+    plan = predict(graph)
+    assert max(len(s.variables) for steps in plan.steps.of_region for s in steps) > 7
+    answer = both_ways(plan, LINEAR)
+    assert error(answer, both_ways(plan, LOGARITHMIC)) < 1e-12
+
+
+def test_logarithms_take_about_the_memory_that_was_planned(monkeypatch):
+    graph = ising_grid(17, 17, 0.3).graph
+    plan = predict(graph)
+    plain = marginals(graph, plan=plan)
+    monkeypatch.setattr(contraction, "MOST_SPAN", 0.0)
+    marginals(graph, plan=plan)  # machine code is there
+    tracemalloc.start()
+    try:
+        by_logarithms = marginals(graph, plan=plan)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    steps = steps_within(plan.tree, plan.steps.bytes, slab_steps)
+    assert len(steps.regions) > 1
+    assert steps.bytes < 1.2 * plan.bytes
+    assert peak < 1.2 * (steps.bytes + ELIMINATION_OVERHEAD)
+    np.testing.assert_allclose(by_logarithms.marginals, plain.marginals, atol=1e-12)
+
+
+@pytest.mark.parametrize("held", [(), (3, 40)])
+def test_a_deadline_ends_elimination(held, mode):
+    graph = ising_grid(8, 8, 0.3).graph
+    plan = plan_holding(prepare(graph), held, memory=2**30, seconds=1)
+    with pytest.raises(LimitError, match="not over in the time"):
+        marginals(graph, plan=plan, until=working_time() - 1.0)
+    with pytest.raises(LimitError, match="not over in the time"):
+        joints(plan, [(0,)], until=working_time() - 1.0)
+
+
+def test_draws_are_the_same_with_logarithms(mode, monkeypatch):
+    graph = random_graph(3, variables=8)
+    plan = predict(graph)
+    plain = independent_states(plan, 500, seed=1)
+    monkeypatch.setattr(contraction, "MOST_SPAN", -1.0)
+    np.testing.assert_array_equal(independent_states(plan, 500, seed=1), plain)
+
+
+MODELS = {
+    "chimera": lambda: chimera(4, 4, 0.2, 0.1).graph,
+    "grid": lambda: ising_grid(17, 17, 0.3, 0.1).graph,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("memory", [2**30, 2**24])
+def test_memory_is_predicted_within_a_fifth(name, memory):
+    graph = MODELS[name]()
+    plan = predict(graph, memory=memory)
+    marginals(graph, plan=plan, memory=2**30)  # machine code is there
+    tracemalloc.start()
+    try:
+        marginals(graph, plan=plan, memory=2**30)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert plan.bytes / 1.2 < peak < plan.bytes * 1.2
+
+
+def test_blocks_are_as_exact_as_slabs():
+    plan = predict(ising_grid(12, 12, 0.3, 0.1).graph)
+    assert Block in kinds(plan)
+    slabs = both_ways(plan, LINEAR, slab_steps(plan.tree, regions(plan)))
+    assert error(both_ways(plan, LINEAR), slabs) < 1e-12
+    singles = plan_steps(plan.tree, regions(plan), fuse=False)
+    assert error(both_ways(plan, LINEAR, singles), slabs) < 1e-12
