@@ -111,7 +111,7 @@ def test_every_verb_has_help_that_fits_a_terminal(verb, monkeypatch):
     assert verb in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "…" not in done.stdout  # nothing is cut
-    assert "<auto|exact|gibbs|mcsat|lifted|lmh>" in done.stdout or verb != "infer"
+    assert "<auto|exact|counting|gibbs|mcsat|lifted|lmh>" in done.stdout or verb != "infer"
 
 
 def test_the_list_of_verbs_says_whole_sentences(monkeypatch):

@@ -158,7 +158,8 @@ def counting_cost(logic: MarkovLogic) -> CountingCost:
     """What counting would take; nothing is ground for that.
 
     >>> import orbitmc as om
-    >>> om.inference.counting_cost(om.read("examples/smokers.mln")).refusal is None
+    >>> program = om.read_logic("examples/smokers.mln", "examples/smokers.db")
+    >>> om.inference.counting_cost(program).refusal is None
     True
     """
     atoms = logic.source.unknown_atoms
@@ -178,7 +179,7 @@ def plan_counting(logic: MarkovLogic, settings: Settings) -> lifted.Lifting | No
         return _plan_requested(logic, settings)
     if settings.method != "auto" or settings.checkpoint is not None or logic.conjunctions:
         return None
-    if settings.approximation is not None:
+    if settings.approximation is not None or _affords_elimination(logic, settings):
         return None
     try:
         lifting = logic.source.lifting
@@ -189,7 +190,7 @@ def plan_counting(logic: MarkovLogic, settings: Settings) -> lifted.Lifting | No
     if isinstance(lifting, str) or lifting.seconds > most_seconds(settings):
         return None
     settings.require_use()
-    return None if logic.is_ground and _affords_elimination(logic, settings) else lifting
+    return lifting
 
 
 def _plan_requested(logic: MarkovLogic, settings: Settings) -> lifted.Lifting:
@@ -207,13 +208,18 @@ def _plan_requested(logic: MarkovLogic, settings: Settings) -> lifted.Lifting:
 
 def _affords_elimination(logic: MarkovLogic, settings: Settings) -> bool:
     """Whether a small program is eliminated, as far as a short look can tell."""
-    if logic.source.unknown_atoms > GROUND_AT_ONCE:
+    if not logic.is_ground or logic.source.unknown_atoms > GROUND_AT_ONCE:
         return False
-    try:
-        plan = predict(logic.model.graph, memory=settings.memory, seconds=LOOK_SECONDS)
-    except LimitError:
-        return False
-    return is_affordable(plan, settings)
+    seen, limits = logic.source.affordable, (settings.memory, settings.seconds)
+    if limits not in seen:
+        try:
+            plan = predict(logic.model.graph, memory=settings.memory, seconds=LOOK_SECONDS)
+            seen[limits] = is_affordable(plan, settings)
+        except LimitError:
+            seen[limits] = False
+        except ContradictionError:
+            seen[limits] = True  # elimination says which rules contradict each other
+    return seen[limits]
 
 
 def _about(

@@ -72,7 +72,10 @@ CLAUSAL = ("alchemy", "lomrf")  # dialects whose tools divide weights among clau
 
 @dataclass(frozen=True)
 class ProgramSource:
-    """A program, what is known, and what is open: all that grounding or counting needs."""
+    """A program, what is known, and what is open: all that grounding or counting needs.
+
+    `affordable` remembers whether elimination was, by the memory and the seconds that it had.
+    """
 
     program: Program
     known: Database
@@ -80,6 +83,7 @@ class ProgramSource:
     max_groundings: int = MOST_GROUNDINGS
     memory: int = MEMORY
     watch: Watch | None = None
+    affordable: dict[tuple[int, float | None], bool] = field(default_factory=dict, repr=False)
 
     @cached_property
     def ground(self) -> Ground:
@@ -324,6 +328,8 @@ def ground_program(
     if meaning == "alchemy":
         program = split_into_clauses(program, universe(program, [known]))
     source = ProgramSource(program, known, world, max_groundings, memory, watch)
+    if source.unknown_atoms > GROUND_AT_ONCE and isinstance(source.lifting, str):
+        remarks.append(f"all rules are ground, because counting cannot answer: {source.lifting}")
     if not _can_wait(source):
         _ = source.ground  # what cannot be ground is refused while it is read
     joined = read_conjunctions(query, program) if query is not None else ()

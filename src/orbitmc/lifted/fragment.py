@@ -93,7 +93,8 @@ class SortedRule(NamedTuple):
 class Fragment:
     """A program that can be lifted, as far as its rules decide that.
 
-    `atoms` says what is known of each predicate. Nothing is ground.
+    `atoms` says what is known of each predicate; `reasons` are why tiny types are written out.
+    Nothing is ground.
     """
 
     program: Program
@@ -103,6 +104,7 @@ class Fragment:
     schemas: Mapping[str, Schema]
     sorts: tuple[Sort, ...]
     rules: tuple[SortedRule, ...]
+    reasons: tuple[str, ...]
 
     @cached_property
     def sort_of(self) -> Mapping[str, Ints]:
@@ -147,7 +149,7 @@ def find_fragment(program: Program, tables: AtomTables) -> Fragment:
     """The sorts, fields and rules of a program; what cannot be lifted is refused."""
     everything = tables.universe
     _require_plain(program)
-    written = _written_types(program, everything)
+    written, reasons = _written_types(program, everything)
     schemas = {name: _schema(program, name, written, everything) for name in program.predicates}
     copies = [
         (number, *copy)
@@ -161,7 +163,7 @@ def find_fragment(program: Program, tables: AtomTables) -> Fragment:
         for number, weight, rule in copies
         for sorted_rule in _sorted_rules(number, weight, rule, program, everything, sorts, schemas)
     )
-    return Fragment(program, everything, tables.atoms, tables.soft, schemas, sorts, rules)
+    return Fragment(program, everything, tables.atoms, tables.soft, schemas, sorts, rules, reasons)
 
 
 def describe_rule(number: int, rule: Rule) -> str:
@@ -192,7 +194,10 @@ def _require_plain(program: Program) -> None:
 # What is written out: values of blocks, and types so small that rules may name their constants.
 
 
-def _written_types(program: Program, everything: Universe) -> frozenset[str]:
+def _written_types(
+    program: Program, everything: Universe
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The types that are written out, and what would be in the way if tiny ones were not."""
     written: set[str] = set()
     for predicate in program.predicates.values():
         for kind, exclusive in zip(predicate.types, predicate.exclusive, strict=True):
@@ -204,13 +209,17 @@ def _written_types(program: Program, everything: Universe) -> frozenset[str]:
                     f"lifting needs at most {MOST_VALUES}"
                 )
             written.add(kind)
-    while more := _next_written(program, everything, written):
-        written.add(more)
-    return frozenset(written)
+    reasons: list[str] = []
+    while (more := _next_written(program, everything, written)) is not None:
+        written.add(more[0])
+        reasons.append(more[1])
+    return frozenset(written), tuple(reasons)
 
 
-def _next_written(program: Program, everything: Universe, written: set[str]) -> str:
-    """A tiny type that must be written out as well; nothing if all is well."""
+def _next_written(
+    program: Program, everything: Universe, written: set[str]
+) -> tuple[str, str] | None:
+    """A tiny type that must be written out as well, and why; None if all is well."""
     for predicate in program.predicates.values():
         left = [kind for kind in predicate.types if kind not in written]
         if len(left) > 2:
@@ -234,14 +243,14 @@ def _next_written(program: Program, everything: Universe, written: set[str]) -> 
                 f"{where} has {_count(len(names))} variables ({', '.join(names)}); "
                 "lifting needs at most two",
             )
-    return ""
+    return None
 
 
-def _tiny_type(kinds: Iterable[str], everything: Universe, reason: str) -> str:
+def _tiny_type(kinds: Iterable[str], everything: Universe, reason: str) -> tuple[str, str]:
     smallest = min(kinds, key=everything.size)
     if everything.size(smallest) > MOST_WRITTEN_OUT:
         raise NotLiftableError(reason)
-    return smallest
+    return smallest, reason
 
 
 def _count(number: int) -> str:

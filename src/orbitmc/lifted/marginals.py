@@ -153,6 +153,14 @@ def _count_work(problem: CountProblem | TreeProblem) -> float:
 def lift(program: Program, tables: AtomTables) -> Lifting:
     """Prepare counting, without any grounding; a program that is not in the fragment is refused."""
     fragment = find_fragment(program, tables)
+    try:
+        return _lift(fragment)
+    except NotLiftableError as refusal:
+        # Written out or not, it is the rule that is in the way.
+        raise NotLiftableError((*fragment.reasons, str(refusal))[0]) from None
+
+
+def _lift(fragment: Fragment) -> Lifting:
     facts = read_known(fragment)
     setting = _setting(fragment, facts)
     visible = visible_fields(fragment)
