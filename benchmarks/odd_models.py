@@ -114,7 +114,7 @@ def _colouring(rng: np.random.Generator, nodes: int, edges: int) -> Model:
     return model_of([3] * nodes, [(edge, table) for edge in sorted(chosen)])
 
 
-def _beside_a_grid(rng: np.random.Generator, components: int, side: int) -> Model:
+def beside_a_grid(rng: np.random.Generator, components: int, side: int) -> Model:
     first = 3 * components
     edges = [(3 * k + a, 3 * k + b) for k in range(components) for a, b in ((0, 1), (1, 2))]
     return model_of([2] * (first + side * side), pairs(rng, [*edges, *lattice(side, first)]))
@@ -208,7 +208,7 @@ ODD: dict[str, Callable[..., Odd]] = {
     ),
     "tree": _plain(lambda rng: model_of([2] * 50_000, pairs(rng, _tree(50_000)))),
     "grid": _plain(lambda rng: model_of([2] * 200**2, pairs(rng, lattice(200)))),
-    "components and a grid": _plain(lambda rng: _beside_a_grid(rng, 6_000, 40)),
+    "components and a grid": _plain(lambda rng: beside_a_grid(rng, 6_000, 40)),
     "network": _plain(lambda rng: model_of([2] * 20_000, network(rng, 20_000))),
     "network, seen": _plain(
         lambda rng: model_of([2] * 20_000, network(rng, 20_000)),

@@ -67,9 +67,11 @@ def _log_z_if_cheap(overview: "Overview", model: "Model", memory: int) -> str:
 
 def _counting(cost: "CountingCost") -> str:
     atoms = f"{cost.unknown_atoms:,} unknown atoms"
-    if cost.states is None or cost.refusal is not None:
+    if cost.states is None or cost.seconds is None or cost.refusal is not None:
         return f"no: {cost.refusal} ({atoms})"
-    return f"about {cost.states:,.0f} states and {cost.seconds:.2g} s instead of {atoms}"
+    states = "1 state" if cost.states < 2 else f"about {cost.states:,.0f} states"
+    seconds = "less than 1 ms" if cost.seconds < 1e-3 else f"{cost.seconds:.2g} s"
+    return f"{states} and {seconds} instead of {atoms}"
 
 
 def log_z_in_words(model: "Model", memory: int) -> str:

@@ -434,7 +434,8 @@ def _copies(tree: Tree, block: Block) -> tuple[int, int, int, int]:
 
 # Tables in other orders, and products of matrices.
 
-LEAST_GATHERED = 2**20  # entries of a table that compiled code copies, which must be loaded first
+LEAST_GATHERED = 2**22  # entries of a table that are copied more slowly than code is loaded
+LEAST_LOADED = 2**16  # the same, once it is loaded
 WIDE_ROW = 16  # entries that are added fast one row at a time
 MOST_TILE = 2**12  # entries that are copied at once: they stay in the cache
 
@@ -463,7 +464,8 @@ def permute(table: Floats, scope: Scope, to: Scope, sizes: Sequence[int]) -> Flo
     runs = _runs(scope, to)
     shape = [math.prod([sizes[v] for v in run]) for run in runs]
     order = [runs.index(run) for run in sorted(runs, key=lambda run: to.index(run[0]))]
-    if len(table) < LEAST_GATHERED:
+    least = LEAST_LOADED if getattr(gather, "signatures", ()) else LEAST_GATHERED
+    if len(table) < least:
         return table.reshape(shape).transpose(order).reshape(-1)
     tile = _tile(scope, to, sizes)
     ordered = np.empty(len(table))

@@ -192,8 +192,16 @@ def refuse_counting(settings: Settings) -> None:
 
 
 def _plan_parts(model: Model, settings: Settings) -> Plan:
+    """Eliminate everything, unless the largest component is too wide already."""
     exact = replace(settings, method="exact")
-    elimination, reason = plan_elimination(model.graph, settings)
+    part_of = components(model.graph)
+    sizes = np.bincount(part_of, minlength=1)
+    elimination, reason = None, ""
+    if len(sizes) > 1:
+        largest = select_variables(model, np.flatnonzero(part_of == sizes.argmax()))
+        elimination, reason = plan_elimination(largest.graph, settings)
+    if len(sizes) == 1 or elimination is not None:
+        elimination, reason = plan_elimination(model.graph, settings)
     if elimination is not None:
         return Plan(model, exact, reason, elimination)
     split = split_components(model, settings)

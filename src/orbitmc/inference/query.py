@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc import mln
+import orbitmc as om
 from orbitmc._util.arrays import Numbers
 from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import ContradictionError, InputError
@@ -188,8 +188,8 @@ def _atoms(program: MarkovLogic) -> View:
 
 
 def _atom(program: MarkovLogic, name: str) -> Target:
-    atoms = mln.grounding.query_atoms(
-        program.ground, mln.grounding.read_query(name, program.ground.program)
+    atoms = om.mln.grounding.query_atoms(
+        program.ground, om.mln.grounding.read_query(name, program.ground.program)
     )
     if len(atoms.names) != 1:
         some = f", such as {atoms.names[0]}" if atoms.names else ""
@@ -201,7 +201,7 @@ def atom_targets(program: MarkovLogic, atoms: QueryAtoms) -> list[Target]:
     """Atoms as names that are false or true."""
     size = program.model.graph.cardinality
     return [
-        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == mln.data.TRUE)]))
+        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == om.mln.data.TRUE)]))
         if variable < 0
         else Target(name, TRUTHS, variable, (np.arange(size[variable]) == value).astype(np.int64))
         for name, status, variable, value in zip(

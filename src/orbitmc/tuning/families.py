@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from orbitmc import kernels, symmetry
+from orbitmc import groups, kernels, symmetry
 from orbitmc._util.arrays import Bytes, Numbers, lengths
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.graph.ancestral import AncestralNetwork, ancestral_acceptance, network_of
@@ -21,7 +21,6 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
-from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.groups.permutations import Permutation, act, from_images, inverse
 from orbitmc.kernels.protocol import Kernel
@@ -78,17 +77,17 @@ def cache_by_model(find: Callable[[Model], T]) -> Callable[[Model], T]:
 
 
 def one_hot_groups(model: Model, prepared: PreparedGraph) -> Kernel | None:
-    groups = _groups(model)
-    return kernels.one_hot(prepared, groups) if groups else None
+    exclusive = exclusive_groups(model.graph)
+    return kernels.one_hot(prepared, exclusive) if exclusive else None
 
 
 def group_exchange(model: Model, prepared: PreparedGraph) -> Kernel | None:
     rows = _rows(model)
-    return kernels.shuffle(prepared, exchange_blocks(rows), rows=2) if rows else None
+    return kernels.shuffle(prepared, groups.exchange_blocks(rows), rows=2) if rows else None
 
 
 def propose_group_exchange(model: Model) -> Propose | None:
-    exchange = exchange_blocks(_rows(model))
+    exchange = groups.exchange_blocks(_rows(model))
     if not exchange.blocks:
         return None
 
@@ -103,19 +102,15 @@ def propose_group_exchange(model: Model) -> Propose | None:
 
 
 @cache_by_model
-def _groups(model: Model) -> list[Numbers]:
-    return exclusive_groups(model.graph)
-
-
 def _rows(model: Model) -> list[Numbers]:
     """Exclusive groups of one size as the rows of a matrix, a matrix for each size."""
-    groups = _groups(model)
-    sizes = np.array([len(group) for group in groups], dtype=np.int64)
-    alike = [[groups[k] for k in np.flatnonzero(sizes == size)] for size in np.unique(sizes)]
+    exclusive = exclusive_groups(model.graph)
+    sizes = np.array([len(group) for group in exclusive], dtype=np.int64)
+    alike = [[exclusive[k] for k in np.flatnonzero(sizes == size)] for size in np.unique(sizes)]
     return [np.array(rows) for rows in alike if len(rows) > 1]
 
 
-def _block(exchange: ExchangeBlocks, rng: np.random.Generator) -> int:
+def _block(exchange: "groups.ExchangeBlocks", rng: np.random.Generator) -> int:
     """The block of a random member."""
     return (
         int(np.searchsorted(exchange.start, rng.integers(len(exchange.member)), side="right")) - 1

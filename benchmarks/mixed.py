@@ -1,0 +1,92 @@
+"""Is what can be known exactly known exactly, beside what is sampled?
+
+Components of three variables stand beside a lattice that is too wide to be eliminated. `auto`
+should give the components exactly and sample the lattice as well as if it stood alone; Gibbs on
+everything is measured beside it. Then one variable of a random Bayesian network with five findings
+is asked for: most other variables do not matter. The truth of a component is the sum over its
+eight states.
+"""
+
+import itertools
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from measuring import argument_parser, print_table, use_one_core, write_results
+from odd_models import beside_a_grid, model_of, network
+
+import orbitmc as om
+from orbitmc.graph.model import Model
+
+SECONDS = 10.0
+COMPONENTS = {"1,000 beside 60 x 60": (1_000, 60), "20,000 beside 60 x 60": (20_000, 60)}
+QUICK = {"20 beside 30 x 30": (20, 30)}
+NETWORKS = {"network of 3,000": 3_000, "network of 50,000": 50_000}
+FINDINGS, NETWORK_SECONDS = 5, 2.0
+
+
+def main() -> None:
+    asked = argument_parser(__doc__.splitlines()[0]).parse_args()
+    use_one_core()
+    seconds = 0.5 if asked.quick else SECONDS
+    results: dict[str, Any] = {}
+    rows = []
+    for name, (components, side) in (QUICK if asked.quick else COMPONENTS).items():
+        model = beside_a_grid(np.random.default_rng(1), components, side)
+        om.marginals(model, seconds=0.1, method="gibbs")  # loads machine code
+        truth = component_truth(model, components)
+        for method in ("auto", "gibbs"):
+            results[f"{name}, {method}"] = found = measure(model, truth, method, seconds)
+            rows.append([f"{name}, {method}", *found.values()])
+    columns = ["model and method", "CPU s", "s", "exact", "good or fair", "others", "largest error"]
+    print_table(f"Components beside a lattice, {seconds:g} s", columns, rows)
+    for name, count in {} if asked.quick else NETWORKS.items():
+        results[name] = found = ask_network(count)
+        print(f"{name}, {NETWORK_SECONDS:g} s: {found}")
+    write_results(asked.results, "mixed", results, quick=asked.quick, seconds=seconds)
+
+
+def component_truth(model: Model, components: int) -> np.ndarray:
+    """How probable value 1 is in each component's variables, by all of its states."""
+    graph = model.graph
+    states = np.array(list(itertools.product((0, 1), repeat=3)))
+    tables = [np.exp(graph.table_values(factor)) for factor in range(2 * components)]
+    first, second = np.array(tables[::2]), np.array(tables[1::2])
+    weights = first[:, states[:, 0], states[:, 1]] * second[:, states[:, 1], states[:, 2]]
+    return ((weights @ states) / weights.sum(axis=1, keepdims=True)).reshape(-1)
+
+
+def measure(model: Model, truth: np.ndarray, method: str, seconds: float) -> dict[str, Any]:
+    cpu, clock = time.process_time(), time.perf_counter()
+    answer = om.marginals(model, method=method, seconds=seconds, seed=1)
+    cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
+    verdicts = Counter(answer.verdicts())
+    believed = verdicts["good"] + verdicts["fair"]
+    names = model.names[: len(truth)]
+    estimates = np.array([answer[name].probability[1] for name in names])
+    return {
+        "cpu": cpu,
+        "seconds": clock,
+        "exact": verdicts["exact"],
+        "believed": believed,
+        "others": sum(verdicts.values()) - believed - verdicts["exact"],
+        "error": float(np.abs(estimates - truth).max()),
+    }
+
+
+def ask_network(count: int) -> dict[str, Any]:
+    """Ask for one variable of a random network; the second time machine code is there."""
+    model = model_of([2] * count, network(np.random.default_rng(count), count))
+    rng = np.random.default_rng(5)
+    seen = {model.names[k]: "1" for k in rng.choice(count, FINDINGS, replace=False)}
+    asked = next(name for name in reversed(model.names) if name not in seen)
+    for _ in range(2):
+        cpu = time.process_time()
+        answer = om.marginals(model, seen, query=[asked], seconds=NETWORK_SECONDS)
+        cpu = time.process_time() - cpu
+    return {"cpu": cpu, "verdict": answer.verdicts()[0], "why": answer.about.reason}
+
+
+if __name__ == "__main__":
+    main()
