@@ -101,7 +101,7 @@ def test_a_wrong_file_does_not_flood_the_screen(files, tmp_path):
     assert "980 more" in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["check", "symmetry", "compare"])
+@pytest.mark.parametrize("verb", ["symmetry", "compare"])
 def test_a_query_for_a_plain_model_is_refused_where_it_has_no_use(tmp_path, verb):
     (tmp_path / "coin.uai").write_text("MARKOV\n1\n2\n1\n1 0\n2\n3 1\n")
     done = orbitmc(verb, tmp_path / "coin.uai", "-q", "Smokes")

@@ -103,7 +103,7 @@ def test_impossible_constraints_have_their_own_code(tmp_path, method):
 
 
 def test_a_limit_has_its_own_code_and_says_the_figure(tmp_path):
-    path = grid(tmp_path, side=12)
+    path = grid(tmp_path, side=20)
     assert "GiB" in refused(5, "infer", path, "--method", "exact", "--memory", "2M")
     many = ("--set", "packs=100", "--samples", "9")
     said = refused(5, "infer", path, "--method", "gibbs", "--memory", "2M", *many)

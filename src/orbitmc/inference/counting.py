@@ -217,6 +217,8 @@ def _affords_elimination(logic: MarkovLogic, settings: Settings) -> bool:
             seen[limits] = is_affordable(plan, settings)
         except LimitError:
             seen[limits] = False
+        except ContradictionError:
+            seen[limits] = True  # elimination says which rules contradict each other
     return seen[limits]
 
 
