@@ -293,6 +293,17 @@ def test_boxes_add_up_to_all_states(seed, leaf):
     assert moments.second == pytest.approx((states * law[:, None]).T @ states, abs=1e-9)
 
 
+def test_constants_of_a_tiny_type_beside_two_variables_are_written_out():
+    rules = "Topic(person, topic)\nLink(person, person)\n"
+    rules += (
+        "0.7 Link(x,y) ^ Topic(x,T0) => Topic(y,T0)\n-0.4 Topic(x,T1) ^ Topic(y,T0) ^ Link(x,y)\n"
+    )
+    logic = read(people(3) + "topic = {T0, T1, T2}\n" + rules, "Topic(P0,T0)", opened=["Topic"])
+    exact = om.marginals(logic, method="exact")
+    counted = om.marginals(logic, method="counting")
+    assert np.abs(counted.columns.probability - exact.columns.probability).max() < CLOSE
+
+
 # What is refused, and in which words.
 
 REFUSED = {

@@ -235,12 +235,16 @@ def _next_written(
             if rule.types[name] not in written:
                 reason = f"{where}: {word} cannot be lifted here (it would need negative weights)"
                 return _tiny_type([rule.types[name]], everything, reason)
-        names = [name for name in free_variables(formula) if rule.types[name] not in written]
+        kinds = {name: rule.types[name] for name in free_variables(formula)}
+        variables = [name for name in kinds if kinds[name] not in written]
+        kinds |= {constant.name: kind for constant, kind in _constants(rule, program)}
+        names = [name for name in kinds if kinds[name] not in written]
         if len(names) > 2:
+            what = "variables" if len(variables) == len(names) else "variables or constants"
             return _tiny_type(
-                [rule.types[name] for name in names],
+                [kinds[name] for name in names],
                 everything,
-                f"{where} has {_count(len(names))} variables ({', '.join(names)}); "
+                f"{where} has {_count(len(names))} {what} ({', '.join(names)}); "
                 "lifting needs at most two",
             )
     return None

@@ -153,14 +153,6 @@ def _count_work(problem: CountProblem | TreeProblem) -> float:
 def lift(program: Program, tables: AtomTables) -> Lifting:
     """Prepare counting, without any grounding; a program that is not in the fragment is refused."""
     fragment = find_fragment(program, tables)
-    try:
-        return _lift(fragment)
-    except NotLiftableError as refusal:
-        # Written out or not, it is the rule that is in the way.
-        raise NotLiftableError((*fragment.reasons, str(refusal))[0]) from None
-
-
-def _lift(fragment: Fragment) -> Lifting:
     facts = read_known(fragment)
     setting = _setting(fragment, facts)
     visible = visible_fields(fragment)
@@ -225,10 +217,10 @@ def _propositions(
     choices = [np.flatnonzero(np.isfinite(w)).tolist() for w in weights]
     count = math.prod(map(len, choices))
     if count > MOST_PROPOSITIONS:
-        raise NotLiftableError(
-            f"{len(fields)} atoms of no constant have {count:,} joint values; lifting needs at "
-            f"most {MOST_PROPOSITIONS:,}"
-        )
+        words = f"{len(fields)} atoms of no constant have {count:,} joint values; lifting needs at "
+        words += f"most {MOST_PROPOSITIONS:,}"
+        # Where constants were written out for a rule, it is the rule that is in the way.
+        raise NotLiftableError((*fragment.reasons, words)[0])
     for values in itertools.product(*choices):
         earned = math.fsum(w[value] for w, value in zip(weights, values, strict=True))
         yield dict(zip(fields, values, strict=True)), earned
