@@ -407,7 +407,7 @@ def test_too_many_states_are_refused_with_their_number():
 
 
 def test_counting_is_for_some_questions_about_programs():
-    words = "counting is for marginals, joints and log Z of Markov logic programs"
+    words = "counting is for marginals, joints, events and log Z of Markov logic programs"
     with pytest.raises(InputError, match=words):
         om.marginals(om.ising_grid(2, 2, 0.1), method="counting")
     with pytest.raises(InputError, match=words):
@@ -419,8 +419,6 @@ def test_counting_is_for_some_questions_about_programs():
     logic = read(people(3) + SMOKERS)
     with pytest.raises(InputError, match=words):
         om.marginals(logic, query="Smokes(x) ^ Cancer(x)", method="counting")
-    with pytest.raises(InputError, match=words):
-        om.probability(logic, "Smokes(P0)", method="counting")
 
 
 def joint_deviation(seed: int) -> float | None:
@@ -464,6 +462,46 @@ def test_a_joint_law_of_many_people_needs_no_groundings():
         om.joint(logic, ["Smokes"], method="counting")
     with pytest.raises(InputError, match="is named twice"):
         om.joint(logic, ["Smokes(P1)", "Smokes(P1)"], method="counting")
+
+
+def event_deviation(seed: int) -> float | None:
+    """How far the probability of an event is from that by elimination; None if there is none."""
+    written = random_fragment(seed)
+    rng = np.random.default_rng(seed)
+    try:
+        logic = read(written.program, written.database, opened=written.opened)
+        names = list(om.marginals(logic, method="exact"))
+        a, b, c = (str(name) for name in rng.choice(names, 3))  # may name an atom twice
+        event = [f"{a} => !{b}", f"({a} v {b}) ^ !{c}", f"{a} <=> {b}"][seed % 3]
+        given = [None, f"{c} v {b}"][seed // 3 % 2]
+        exact = om.probability(logic, event, given=given, method="exact")
+    except (ContradictionError, InputError):
+        return None
+    counted = om.probability(logic, event, given=given, method="counting")
+    assert counted.verdict == "exact"
+    return abs(counted.value - exact.value)
+
+
+def test_events_are_counted_as_they_are_eliminated():
+    deviations = [event_deviation(seed) for seed in range(2000, 2080)]
+    assert sum(deviation is not None for deviation in deviations) > 50
+    assert max(filter(None, deviations)) < CLOSE
+
+
+def test_an_event_about_many_people_needs_no_groundings():
+    logic = read(people(3000) + SMOKERS)
+    either = om.probability(logic, "Smokes(P1) v Smokes(P2)")
+    assert either.about.method == "counting"
+    assert not logic.is_ground
+    law = om.joint(logic, ["Smokes(P1)", "Smokes(P2)"]).probability
+    assert either.value == pytest.approx(1 - law[0, 0], abs=1e-12)
+    with pytest.raises(InputError, match="did you mean 'Smokes'"):
+        om.probability(logic, "Smoks(P1)")
+    with pytest.raises(ContradictionError, match="what is given is impossible"):
+        om.probability(logic, "Smokes(P1)", given="Smokes(P2) ^ !Smokes(P2)")
+    many = " v ".join(f"Smokes(P{k})" for k in range(9))
+    with pytest.raises(LimitError, match="9 atoms together"):
+        om.probability(logic, many, method="counting")
 
 
 # What is read, asked and told.

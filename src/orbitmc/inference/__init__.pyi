@@ -31,6 +31,7 @@ from orbitmc.inference.counting import CountingCost as CountingCost
 from orbitmc.inference.counting import count_joint as count_joint
 from orbitmc.inference.counting import count_log_z as count_log_z
 from orbitmc.inference.counting import count_marginals as count_marginals
+from orbitmc.inference.counting import count_probability as count_probability
 from orbitmc.inference.counting import counting_cost as counting_cost
 from orbitmc.inference.expectation import expect as expect
 from orbitmc.inference.lift import CLUSTERS as CLUSTERS

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from orbitmc import inference
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import ContradictionError, InputError, LimitError
@@ -90,8 +91,11 @@ def probability(
     >>> print(om.probability(model, "rain != 'none' or sprinkler == 'on'", given="grass == 'wet'"))
     0.984422, exact
     """
+    count = None
+    if not isinstance(model, Model):
+        count = partial(inference.count_probability, model, event=event, given=given)
     query = Query(
-        model, evidence, lambda view: EventQuestion(view, *_read_events(event, given, view))
+        model, evidence, lambda view: EventQuestion(view, *_read_events(event, given, view)), count
     )
     return answer(query, merge_options(settings, options), watchers)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from orbitmc import lifted
 from orbitmc._numba.compile_log import working_time
+from orbitmc._util.arrays import Floats
 from orbitmc._util.text import quote
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import Estimate, Joint, certain
@@ -23,9 +24,10 @@ from orbitmc.estimate.marginals import (
 )
 from orbitmc.estimate.verdicts import EXACT, OBSERVED
 from orbitmc.exact.plan import predict
+from orbitmc.inference.events import Constant, read_formula_about, truth
 from orbitmc.inference.plan import asked_at, is_affordable, most_seconds
 from orbitmc.inference.program import GROUND_AT_ONCE, TRUTH, MarkovLogic
-from orbitmc.inference.query import TRUTHS
+from orbitmc.inference.query import TRUTHS, Target
 from orbitmc.inference.settings import Settings, describe_unused_settings
 from orbitmc.mln import data, grounding
 
@@ -78,32 +80,86 @@ def count_joint(logic: MarkovLogic, settings: Settings, names: Sequence[str]) ->
     lifting = plan_counting(logic, settings)
     if lifting is None:
         return None
-    asked = settings.method == "counting"
-    counts = 2.0 ** len(names) - 1
-    if len(names) > MOST_JOINT_ATOMS or counts * lifting.seconds > _most_seconds(settings):
-        if asked:
-            raise LimitError(f"to count {len(names)} atoms together takes {counts:,.0f} sums")
-        return None
     atoms = [_find_atom(logic, name) for name in names]
     for place, atom in enumerate(atoms):
         if atom in atoms[:place]:
             raise InputError(f"{quote(names[place])} is named twice")
-    tables = logic.source.atoms
-    try:
-        law = lifted.count_joint(logic.source.program, tables, atoms)
-    except (lifted.NotLiftableError, LimitError) as refusal:
-        if asked:
-            raise InputError(f"these atoms cannot be counted together: {refusal}") from None
+    law = _count_law(logic, lifting, settings, atoms)
+    if law is None:
         return None
+    tables = logic.source.atoms
     texts = [
         grounding.atom_names(tables.atoms[predicate], np.array([code]), tables.universe)[0]
         for predicate, code in atoms
     ]
-    reason = f"{counts:,.0f} {_plural(counts, 'sum')} of counts instead of "
-    reason += f"{logic.source.unknown_atoms:,} atoms{describe_unused_settings(settings)}"
-    about = About(method="counting", reason=reason, seconds=working_time() - begun)
+    about = _about_law(logic, settings, len(atoms), begun)
     none = np.zeros_like(law)
     return Joint(tuple(texts), (TRUTHS,) * len(texts), law, none, law, law, none > 0, EXACT, about)
+
+
+def count_probability(
+    logic: MarkovLogic, settings: Settings, event: str, given: str | None
+) -> Estimate | None:
+    """How probable an event about a few ground atoms is, or None where another method answers."""
+    begun = asked_at(settings)
+    lifting = plan_counting(logic, settings)
+    if lifting is None:
+        return None
+    atoms: list[tuple[str, int]] = []
+
+    def find(pattern: Pattern) -> list[Target]:
+        tables = logic.source.atoms
+        fitting = grounding.fit_pattern(
+            logic.source.program, tables.universe, tables.atoms[pattern.predicate], pattern
+        )
+        every = [(pattern.predicate, code) for code in fitting.codes().tolist()[:2]]
+        atoms.extend(atom for atom in every if atom not in atoms)
+        return [Target(repr(a), TRUTHS, atoms.index(a), np.arange(2)) for a in every]
+
+    wanted = read_formula_about(event, logic, "event", find)
+    condition = Constant(True) if given is None else read_formula_about(given, logic, "given", find)
+    law = _count_law(logic, lifting, settings, atoms)
+    if law is None:
+        return None
+    places = np.indices(law.shape)
+    holds = np.where(truth(condition, lambda target: places[target.variable]), law, 0.0)
+    both = np.where(truth(wanted, lambda target: places[target.variable]), holds, 0.0)
+    if not holds.sum() > 0:
+        raise ContradictionError("what is given is impossible")
+    chance = min(1.0, float(both.sum() / holds.sum()))
+    return certain(chance, _about_law(logic, settings, len(atoms), begun))
+
+
+def _count_law(
+    logic: MarkovLogic,
+    lifting: lifted.Lifting,
+    settings: Settings,
+    atoms: Sequence[tuple[str, int]],
+) -> Floats | None:
+    """How probable the joint truth values of ground atoms are; None if they are too many."""
+    asked, sums = settings.method == "counting", _sums_of(len(atoms))
+    if len(atoms) > MOST_JOINT_ATOMS or sums * lifting.seconds > _most_seconds(settings):
+        if asked:
+            raise LimitError(f"to count {len(atoms)} atoms together takes {sums:,.0f} sums")
+        return None
+    try:
+        return lifted.count_joint(logic.source.program, logic.source.atoms, atoms)
+    except (lifted.NotLiftableError, LimitError) as refusal:
+        if asked:
+            raise InputError(f"these atoms cannot be counted together: {refusal}") from None
+        return None
+
+
+def _sums_of(atoms: int) -> float:
+    """How many sums of counts the joint law of so many atoms takes."""
+    return float(2.0**atoms - 1)
+
+
+def _about_law(logic: MarkovLogic, settings: Settings, atoms: int, begun: float) -> About:
+    sums = _sums_of(atoms)
+    reason = f"{sums:,.0f} {_plural(sums, 'sum')} of counts instead of "
+    reason += f"{logic.source.unknown_atoms:,} atoms{describe_unused_settings(settings)}"
+    return About(method="counting", reason=reason, seconds=working_time() - begun)
 
 
 def _find_atom(logic: MarkovLogic, name: str) -> tuple[str, int]:

@@ -28,6 +28,7 @@ from orbitmc.mln.language.scanner import Source, Statement
 
 if TYPE_CHECKING:
     from orbitmc.inference.program import MarkovLogic
+    from orbitmc.mln.language.syntax import Predicate
 
 
 # Events: conditions on names, joined by and, or, and if and only if.
@@ -378,20 +379,36 @@ REFUSED = {
 }
 
 
+FindAtoms = Callable[[Pattern], Sequence[Target]]
+"""Finds the ground atoms that fit a pattern."""
+
+
 def read_formula(text: str, program: MarkovLogic, source: str) -> Event:
     """Read a formula of ground atoms, in the dialect of a program."""
+
+    def find(pattern: Pattern) -> Sequence[Target]:
+        return atom_targets(program, query_atoms(program.ground, [pattern]))
+
+    return read_formula_about(text, program, source, find)
+
+
+def read_formula_about(text: str, program: MarkovLogic, source: str, find: FindAtoms) -> Event:
+    """Read a formula about ground atoms that somebody finds."""
     if not isinstance(text, str):
         raise InputError(f"{source}: an event is text such as Smokes(Anna), not {quote(text)}")
     statement = Statement(Source(source, text), 0, text)
-    tree = parse_sentence(statement, program.ground.program.notation).tree
-    return _Meaning(statement, program).of(tree, 0)
+    read = program.source.program
+    tree = parse_sentence(statement, read.notation).tree
+    return _Meaning(statement, read.predicates, find).of(tree, 0)
 
 
 class _Meaning:
     """What the parts of a formula mean in a program."""
 
-    def __init__(self, statement: Statement, program: MarkovLogic) -> None:
-        self.statement, self.program = statement, program
+    def __init__(
+        self, statement: Statement, predicates: Mapping[str, Predicate], find: FindAtoms
+    ) -> None:
+        self.statement, self.predicates, self.find = statement, predicates, find
 
     def of(self, tree: Tree, depth: int) -> Event:
         if depth > MOST_DEPTH:
@@ -413,8 +430,7 @@ class _Meaning:
         return self.statement.error(tree.start, message)
 
     def _atom(self, tree: Tree) -> Event:
-        ground = self.program.ground
-        known = ground.program.predicates
+        known = self.predicates
         if tree.word not in known:
             near = suggestion(tree.word, known)
             raise self._wrong(tree, f"there is no predicate {quote(tree.word)}{near}")
@@ -423,10 +439,9 @@ class _Meaning:
             raise self._wrong(tree, f"{tree.word} takes {arity} arguments, not {len(tree.parts)}")
         words = tuple((self._constant(part), True) for part in tree.parts)
         try:
-            atoms = query_atoms(ground, [Pattern(tree.word, words or None)])
+            named = self.find(Pattern(tree.word, words or None))
         except InputError as error:
             raise self._wrong(tree, error.message.replace("the query names", "it names")) from None
-        named = atom_targets(self.program, atoms)
         if len(named) != 1:
             raise self._wrong(
                 tree, f"{len(named)} atoms fit {quote(tree.word)}: name one ground atom"

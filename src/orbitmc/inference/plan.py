@@ -188,7 +188,9 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
 def refuse_counting(settings: Settings) -> None:
     """Refuse to count what is no program, or a question for which nobody counts."""
     if settings.method == "counting":
-        raise InputError("counting is for marginals, joints and log Z of Markov logic programs")
+        raise InputError(
+            "counting is for marginals, joints, events and log Z of Markov logic programs"
+        )
 
 
 def _plan_parts(model: Model, settings: Settings) -> Plan:
