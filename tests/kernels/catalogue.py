@@ -20,6 +20,7 @@ from orbitmc.kernels._independence import independence
 from orbitmc.kernels._mixture import lifted, mixture
 from orbitmc.kernels._one_hot import one_hot
 from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement
+from orbitmc.kernels._partition import partition
 from orbitmc.kernels._relabelling import relabelling
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.block_gibbs.kernel import low_width
@@ -206,6 +207,7 @@ def _moves_of_binary(prepared):
         "one-hot group": one_hot(prepared, [binary]),
         "one-hot groups": one_hot(prepared, [binary[:1], binary[:0:-1]]),
         "one-hot without tables": without_tables(prepared, [binary[1:], binary[:1]]),
+        "partition": partition(prepared, {(0, 1): binary[0], (1, 2): binary[1]}, {(0, 2): False}),
     }
 
 

@@ -1,14 +1,18 @@
 """Moves of many variables do, when compiled, what the interpreter does on the same stream."""
 
+from itertools import combinations, permutations
+
 import numpy as np
 import pytest
 
 from orbitmc._simd.random import generator
 from orbitmc.conditionals.prepared import prepare
+from orbitmc.graph.builder import Builder
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels._clusters import clusters
 from orbitmc.kernels._flips import Flips, flips
 from orbitmc.kernels._one_hot import one_hot
+from orbitmc.kernels._partition import partition
 from orbitmc.kernels._relabelling import Relabelling, relabelling
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.exchange import shuffle
@@ -59,6 +63,18 @@ def groups_by_factors():
     return MIXED, without_tables(prepare(MIXED), [binary])
 
 
+def items_of_clauses():
+    pairs = list(combinations(range(5), 2))
+    builder = Builder(np.full(len(pairs) + 1, 2))
+    number = {pair: place for place, pair in enumerate(pairs)}
+    for one, two, three in permutations(range(5), 3):
+        scope = [number[tuple(sorted(pair))] for pair in ((one, two), (two, three), (one, three))]
+        builder.add_clause(scope, [0, 0, 1], np.inf)
+        builder.add_clause([scope[0], len(pairs)], [1, 0], 0.3 * one)
+    graph = builder.build()
+    return graph, partition(prepare(graph), number)
+
+
 def rungs_of_spins():
     return GLASS, tempering(prepare(GLASS), [1.0, 0.7, 0.3])
 
@@ -100,6 +116,7 @@ CASES = [
     groups_by_tables,
     groups_by_fields,
     groups_by_factors,
+    items_of_clauses,
     rungs_of_spins,
     rungs_of_labels,
 ]

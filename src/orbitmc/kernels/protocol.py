@@ -67,9 +67,12 @@ def kernel_name(kernel: Any) -> str:
     >>> kernel_name(scan), kernel_name(om.kernels.mixture(scan, scan, weight=0.5))
     ('SystematicScan', 'Mixture of SystematicScan and SystematicScan')
     """
-    inside = [part for part in kernel if hasattr(part, "memory") and hasattr(part, "outcomes")]
-    name = type(kernel).__name__
+    inside, name = _kernels_inside(kernel), type(kernel).__name__
     return f"{name} of {' and '.join(map(kernel_name, inside))}" if inside else name
+
+
+def _kernels_inside(kernel: Any) -> list[Any]:
+    return [part for part in kernel if hasattr(part, "memory") and hasattr(part, "outcomes")]
 
 
 def picks_at_random(kernel: Kernel) -> bool:
@@ -110,10 +113,14 @@ def independent_after(kernel: Kernel) -> int | None:
     return steps_between
 
 
-def freed_variables(kernel: Kernel, graph: FactorGraph) -> NDArray[np.bool_] | None:
-    """Which variables a kernel or its base surely moves; None if it does not say."""
-    frees = getattr(base_of(kernel), "frees", None)
-    return None if frees is None else frees(graph)
+def freed_variables(kernel: Any, graph: FactorGraph) -> NDArray[np.bool_] | None:
+    """Which variables a kernel, or one inside it, surely moves; None if none of them says."""
+    if hasattr(kernel, "frees"):
+        freed: NDArray[np.bool_] = kernel.frees(graph)
+        return freed
+    inside = [freed_variables(part, graph) for part in _kernels_inside(kernel)]
+    said = [part for part in inside if part is not None]
+    return np.logical_or.reduce(said) if said else None
 
 
 def remarks_on(kernel: Kernel, outcomes: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:

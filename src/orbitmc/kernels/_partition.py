@@ -1,0 +1,547 @@
+"""Gibbs on equivalence relations: take one item out of its block, and draw the block it joins.
+
+The variables are the pairs of items; 1 says that both are in one block. Zeros of the model forbid
+all but equivalence relations, so no pair can change alone. A step weighs every block of the other
+items, and a block of its own, by the true model.
+
+Exact because it is a draw from the conditional distribution restricted to the states in which the
+other items have the same blocks, and those are the same from each of them. A state in which pairs
+are no equivalence relation is left alone.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import choose_by_log_weights, integer, lanes_of
+from orbitmc._util.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    indices,
+    readonly,
+    short_repr,
+    starts,
+)
+from orbitmc.conditionals.draws import scratch
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.log_weights import factors_around
+from orbitmc.kernels._relabelling import check_set
+from orbitmc.kernels.protocol import steps
+
+Pairs = Mapping[tuple[Hashable, Hashable], int]
+
+NOBODY = 255  # in place of an item, or of a block
+MOST_ITEMS = 255  # items and blocks are numbered in bytes
+
+ITEM_DRAWS, LEFT_ALONE, MOVED = range(3)
+PARTITION_OUTCOMES = ("item draws", "left alone", "moved items")
+
+
+class PartitionMemory(NamedTuple):
+    """Arrays of one pack. `label[item, lane]` is the block of an item: the smallest item in it.
+
+    A lane is `whole` if its pairs are an equivalence relation. Other arrays are of a step. With a
+    row per block: `log_weights`, relative to a block of its own; `lost`, how many more factors are
+    impossible; `used`, whether another item is in it. `target` is the block to weigh, and `before`
+    the one that the item came from.
+    """
+
+    log_weights: Floats
+    lost: NDArray[np.int32]
+    lost_alone: NDArray[np.int32]
+    used: Bytes
+    label: Bytes
+    whole: Bytes
+    before: Bytes
+    target: Bytes
+    repeated: Bytes
+    picked: Bytes
+    scratch: Scratch
+
+
+class Partition(NamedTuple):
+    """Draw the block of a uniformly chosen item.
+
+    Items that are known to be in one block are one item here; `apart[one, other]` says which are
+    known not to be. `one` and `other` are the items of each variable that is a pair, otherwise
+    `NOBODY`. An item's pairs are `pair[pair_start[item]:…]`; `factor[factor_start[item]:…]` are
+    the factors around it, but for those that are the same for all partitions. Variables in
+    `together` are 1 in every partition. `freed` are those that nothing else forbids to change.
+    """
+
+    apart: Bytes
+    one: Bytes
+    other: Bytes
+    pair_start: Indices
+    pair: Indices
+    factor_start: Indices
+    factor: Indices
+    together: Indices
+    freed: Indices
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return PARTITION_OUTCOMES
+
+    def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
+        freed = np.zeros(graph.variables, dtype=np.bool_)
+        freed[self.freed] = True
+        return freed
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> PartitionMemory:
+        items = len(self.apart)
+        return PartitionMemory(
+            log_weights=np.zeros((items, lanes)),
+            lost=np.zeros((items, lanes), dtype=np.int32),
+            lost_alone=np.zeros(lanes, dtype=np.int32),
+            used=np.zeros((items, lanes), dtype=np.uint8),
+            label=np.zeros((items, lanes), dtype=np.uint8),
+            whole=np.zeros(lanes, dtype=np.uint8),
+            before=np.zeros(lanes, dtype=np.uint8),
+            target=np.zeros(lanes, dtype=np.uint8),
+            repeated=np.zeros(lanes, dtype=np.uint8),
+            picked=np.zeros((1, lanes), dtype=np.uint8),
+            scratch=scratch(prepared, lanes),
+        )
+
+
+@implementation(steps, Partition)
+def partition_steps(
+    prepared: PreparedGraph,
+    kernel: Partition,
+    memory: PartitionMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    _read_blocks(kernel, memory, values)
+    for _ in range(count):
+        item = integer(rng, len(kernel.apart))
+        _take_out(kernel, memory, item)
+        _clear_weights(kernel, memory, item)
+        for place in range(kernel.factor_start[item], kernel.factor_start[item + 1]):
+            _weigh_factor(prepared.graph, kernel, memory, values, item, kernel.factor[place])
+        _exclude_impossible(kernel, memory, item)
+        choose_by_log_weights(rng, memory.log_weights, len(kernel.apart), memory.picked, 0)
+        _join(kernel, memory, values, outcomes, item)
+
+
+# The blocks of each lane, read from the pairs.
+
+
+@shared
+def _read_blocks(kernel: Partition, memory: PartitionMemory, values: Bytes) -> None:
+    """Label every item by the smallest one in its block; find lanes that are no partition."""
+    items = len(kernel.apart)
+    for lane in range(lanes_of(memory.scratch)):
+        memory.whole[lane] = 1
+    for item in range(items):
+        for lane in range(lanes_of(memory.scratch)):
+            memory.label[item, lane] = item
+        for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
+            variable = np.uint64(kernel.pair[place])
+            before = _partner(kernel, variable, item)
+            if before < item:
+                for lane in range(lanes_of(memory.scratch)):
+                    earlier = values[variable, lane] == 1 and before < memory.label[item, lane]
+                    memory.label[item, lane] = before if earlier else memory.label[item, lane]
+    for item in range(items):
+        _check_item(kernel, memory, values, item)
+    for variable in kernel.together:
+        for lane in range(lanes_of(memory.scratch)):
+            memory.whole[lane] &= np.uint8(values[np.uint64(variable), lane] == 1)
+
+
+@shared
+def _check_item(kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index) -> None:
+    label = memory.label
+    for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
+        variable = np.uint64(kernel.pair[place])
+        partner = _partner(kernel, variable, item)
+        for lane in range(lanes_of(memory.scratch)):
+            joined = np.uint8(label[item, lane] == label[partner, lane])
+            memory.whole[lane] &= np.uint8(values[variable, lane] == joined)
+    for partner in range(len(kernel.apart)):
+        if kernel.apart[item, partner] == 1:
+            for lane in range(lanes_of(memory.scratch)):
+                memory.whole[lane] &= np.uint8(label[item, lane] != label[partner, lane])
+
+
+@shared
+def _take_out(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
+    """Put the item in a block of its own, and remember which block of others it came from.
+
+    Where it was the smallest of its block, the next one gives the block its label. So labels depend
+    on the state only, and a run does not depend on how often it is interrupted.
+    """
+    for lane in range(lanes_of(memory.scratch)):
+        memory.before[lane] = memory.label[item, lane]
+        memory.label[item, lane] = NOBODY
+    for partner in range(len(kernel.apart)):
+        for lane in range(lanes_of(memory.scratch)):
+            if memory.label[partner, lane] == item:
+                smallest = memory.before[lane] == item
+                memory.before[lane] = partner if smallest else memory.before[lane]
+                memory.label[partner, lane] = memory.before[lane]
+    for lane in range(lanes_of(memory.scratch)):
+        memory.label[item, lane] = item
+
+
+@shared
+def _partner(kernel: Partition, variable: Index, item: Index) -> int:
+    """The other item of a pair; `NOBODY` if the variable is no pair of this item."""
+    one, other = np.int64(kernel.one[variable]), np.int64(kernel.other[variable])
+    if one == item:
+        return int(other)
+    return int(one) if other == item else NOBODY
+
+
+# What the log-weight is if an item joins a block, relative to a block of its own.
+#
+# A factor may be impossible when the item is alone, so such factors are counted, not summed.
+
+
+@shared
+def _clear_weights(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
+    """Begin with no weights, and find which blocks there are; items known apart exclude theirs."""
+    items = len(kernel.apart)
+    for lane in range(lanes_of(memory.scratch)):
+        memory.lost_alone[lane] = 0
+    for block in range(items):
+        for lane in range(lanes_of(memory.scratch)):
+            memory.log_weights[block, lane] = 0.0
+            memory.lost[block, lane] = 0
+            memory.used[block, lane] = 0
+    for partner in range(items):
+        if partner != item:
+            excluded = np.int32(kernel.apart[item, partner])
+            for lane in range(lanes_of(memory.scratch)):
+                block = memory.label[partner, lane]
+                memory.used[block, lane] = 1
+                memory.lost[block, lane] += excluded
+
+
+@shared
+def _weigh_factor(
+    graph: FactorGraph,
+    kernel: Partition,
+    memory: PartitionMemory,
+    values: Bytes,
+    item: Index,
+    factor: Index,
+) -> None:
+    """Add what a factor changes for each block that one of its pairs leads to."""
+    for lane in range(lanes_of(memory.scratch)):
+        memory.target[lane] = NOBODY
+    place = memory.scratch.place
+    _find_entries(graph, kernel, memory, values, item, factor)
+    for lane in range(lanes_of(memory.scratch)):
+        potential = graph.table[np.uint64(place[lane])]
+        memory.lost_alone[lane] += np.int32(potential == -np.inf)
+        memory.scratch.log_weights[0, lane] = potential
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        partner = _partner(kernel, np.uint64(graph.scope[edge]), item)
+        if partner != NOBODY:
+            _aim(graph, kernel, memory, item, factor, edge)
+            _find_entries(graph, kernel, memory, values, item, factor)
+            for lane in range(lanes_of(memory.scratch)):
+                if memory.repeated[lane] == 0:
+                    _add_change(memory, lane, graph.table[np.uint64(place[lane])])
+
+
+@shared
+def _aim(
+    graph: FactorGraph,
+    kernel: Partition,
+    memory: PartitionMemory,
+    item: Index,
+    factor: Index,
+    edge: Index,
+) -> None:
+    """Make the block of a pair's other item the target; an earlier pair may lead there too."""
+    partner = _partner(kernel, np.uint64(graph.scope[edge]), item)
+    for lane in range(lanes_of(memory.scratch)):
+        memory.target[lane] = memory.label[partner, lane]
+        memory.repeated[lane] = 0
+    for before in range(graph.scope_start[factor], edge):
+        earlier = _partner(kernel, np.uint64(graph.scope[before]), item)
+        if earlier != NOBODY:
+            for lane in range(lanes_of(memory.scratch)):
+                same = memory.label[earlier, lane] == memory.target[lane]
+                memory.repeated[lane] |= np.uint8(same)
+
+
+@shared
+def _find_entries(
+    graph: FactorGraph,
+    kernel: Partition,
+    memory: PartitionMemory,
+    values: Bytes,
+    item: Index,
+    factor: Index,
+) -> None:
+    """Which entry of its table a factor has in each lane with the item in the target block."""
+    start, place = graph.table_start[graph.table_of[factor]], memory.scratch.place
+    for lane in range(lanes_of(memory.scratch)):
+        place[lane] = start
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        variable = np.uint64(graph.scope[edge])
+        partner = _partner(kernel, variable, item)
+        for lane in range(lanes_of(memory.scratch)):
+            if partner == NOBODY:
+                memory.scratch.pattern[lane] = values[variable, lane]
+            else:
+                joined = memory.label[partner, lane] == memory.target[lane]
+                memory.scratch.pattern[lane] = np.uint8(joined)
+        if factor < graph.first_clause:
+            stride = graph.stride[edge]
+            for lane in range(lanes_of(memory.scratch)):
+                place[lane] += stride * np.uint32(memory.scratch.pattern[lane])
+        else:
+            wanted = np.uint8(graph.satisfying[edge])
+            for lane in range(lanes_of(memory.scratch)):
+                holds = memory.scratch.pattern[lane] == wanted
+                place[lane] = start + np.uint32(1) if holds else place[lane]
+
+
+@shared
+def _add_change(memory: PartitionMemory, lane: Index, after: float) -> None:
+    """Add what a factor changes in the target block of a lane."""
+    block, before = memory.target[lane], memory.scratch.log_weights[0, lane]
+    lost, was_lost = after == -np.inf, before == -np.inf
+    memory.lost[block, lane] += np.int32(lost) - np.int32(was_lost)
+    gained = (0.0 if lost else after) - (0.0 if was_lost else before)
+    memory.log_weights[block, lane] += gained
+
+
+@shared
+def _exclude_impossible(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
+    """Leave weight to possible blocks only; lanes left alone get harmless weights."""
+    for block in range(len(kernel.apart)):
+        for lane in range(lanes_of(memory.scratch)):
+            there = memory.used[block, lane] == 1 or block == item
+            possible = memory.lost[block, lane] + memory.lost_alone[lane] == 0
+            if memory.whole[lane] == 0:
+                memory.log_weights[block, lane] = 0.0
+            elif not (there and possible):
+                memory.log_weights[block, lane] = -np.inf
+
+
+@shared
+def _join(
+    kernel: Partition, memory: PartitionMemory, values: Bytes, outcomes: Numbers, item: Index
+) -> None:
+    """Put the item in the block that was drawn, and give its pairs their values."""
+    moved, whole = np.int64(0), np.int64(0)
+    for lane in range(lanes_of(memory.scratch)):
+        block = memory.picked[0, lane]
+        whole += np.int64(memory.whole[lane])
+        moved += np.int64(memory.whole[lane] == 1 and block != memory.before[lane])
+        memory.label[item, lane] = min(block, np.uint8(item))
+    for partner in range(len(kernel.apart)):
+        for lane in range(lanes_of(memory.scratch)):
+            if memory.label[partner, lane] == memory.picked[0, lane]:
+                memory.label[partner, lane] = memory.label[item, lane]
+    for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
+        variable = np.uint64(kernel.pair[place])
+        partner = _partner(kernel, variable, item)
+        for lane in range(lanes_of(memory.scratch)):
+            joined = np.uint8(memory.label[partner, lane] == memory.label[item, lane])
+            left = memory.whole[lane] == 0
+            values[variable, lane] = values[variable, lane] if left else joined
+    outcomes[ITEM_DRAWS] += lanes_of(memory.scratch)
+    outcomes[LEFT_ALONE] += lanes_of(memory.scratch) - whole
+    outcomes[MOVED] += moved
+
+
+# Building the kernel: items, their pairs, and the factors that matter.
+
+
+def partition(
+    prepared: PreparedGraph,
+    pairs: Pairs,
+    known: Mapping[tuple[Hashable, Hashable], bool] | None = None,
+) -> Partition:
+    """Move items between the blocks of an equivalence relation; pairs of items are variables.
+
+    `pairs` gives the number of the variable that says whether two items are in one block. `known`
+    gives pairs that are no variables, because evidence has decided them. Each pair of items is in
+    one of the two. Both (a, b) and (b, a) may be variables; the model must then tie them. A step
+    draws one item; other variables need another kernel, such as in an `alternation`.
+
+    >>> import orbitmc as om
+    >>> names = ["a=b", "a=c", "b=c"]
+    >>> allowed = [[[1, 1], [1, 0]], [[1, 0], [0, 1]]]  # never exactly two of three
+    >>> model = om.model({name: ["no", "yes"] for name in names}, [(names, allowed)])
+    >>> pairs = {("a", "b"): 0, ("a", "c"): 1, ("b", "c"): 2}
+    >>> kernel = om.kernels.partition(om.kernels.prepare(model.graph), pairs)
+    >>> report = om.testing.check_kernel(kernel, models=[model])
+    >>> report.stationary < 1e-9, report.ergodic
+    (True, True)
+    """
+    graph, decided = prepared.graph, dict(known or {})
+    items = _number_items([*pairs, *decided])
+    variables = check_set(graph, [*pairs.values()])
+    for variable in variables[graph.cardinality[variables] != 2]:
+        raise InputError(f"pairs of items are binary variables; variable {variable} is not")
+    root = _unite_known(items, decided)
+    ends = np.array([[root[items[item]] for item in pair] for pair in pairs])
+    apart = _keep_apart(items, decided, root)
+    _require_every_pair(items, [*pairs, *decided])
+    return _assemble(graph, variables, ends, apart)
+
+
+def _number_items(every: list[tuple[Hashable, Hashable]]) -> dict[Hashable, int]:
+    """Number the items of pairs as they come."""
+    for pair in every:
+        if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] == pair[1]:
+            raise InputError(f"a pair of items is a tuple of two different ones, not {pair!r}")
+    items = dict.fromkeys(item for pair in every for item in pair)
+    if not items:
+        raise InputError("there are no pairs of items")
+    if len(items) > MOST_ITEMS:
+        raise InputError(f"a partition has up to {MOST_ITEMS} items, not {len(items)}")
+    return {item: number for number, item in enumerate(items)}
+
+
+def _require_every_pair(items: dict[Hashable, int], every: list[tuple[Hashable, Hashable]]) -> None:
+    """Refuse a relation that says nothing of two of its items, or one thing twice."""
+    if len(set(every)) != len(every):
+        twice = next(pair for pair in every if every.count(pair) > 1)
+        raise InputError(f"the pair {twice!r} is both a variable and known")
+    there = {frozenset(pair) for pair in every}
+    names = list(items)
+    for place, item in enumerate(names):
+        for other in names[:place]:
+            if frozenset((item, other)) not in there:
+                raise InputError(f"the pair {(other, item)!r} is neither a variable nor known")
+
+
+def _unite_known(
+    items: dict[Hashable, int], known: dict[tuple[Hashable, Hashable], bool]
+) -> NDArray[np.int64]:
+    """The number of each item when those known to be in one block are one."""
+    root = np.arange(len(items))
+    for (item, other), same in known.items():
+        if same:
+            root[root == root[items[other]]] = root[items[item]]
+    return np.unique(root, return_inverse=True)[1].reshape(-1)
+
+
+def _keep_apart(
+    items: dict[Hashable, int],
+    known: dict[tuple[Hashable, Hashable], bool],
+    root: NDArray[np.int64],
+) -> Bytes:
+    apart = np.zeros((root.max() + 1, root.max() + 1), dtype=np.uint8)
+    for (item, other), same in known.items():
+        one, two = root[items[item]], root[items[other]]
+        if not same and one == two:
+            raise InputError(
+                f"{item!r} and {other!r} are known to be apart, and known to be in one block"
+            )
+        if not same:
+            apart[one, two] = apart[two, one] = 1
+    return readonly(apart)
+
+
+def _assemble(
+    graph: FactorGraph, variables: NDArray[np.int64], ends: NDArray[np.int64], apart: Bytes
+) -> Partition:
+    between = ends[:, 0] != ends[:, 1]
+    sides = np.full((2, graph.variables), NOBODY, dtype=np.uint8)
+    sides[:, variables[between]] = ends[between].T
+    pair_lists, factor_lists = [], []
+    free = _factors_that_matter(graph, sides)
+    for item in range(len(apart)):
+        mine = (sides == item).any(axis=0)
+        pair_lists.append(np.flatnonzero(mine))
+        around = factors_around(graph, mine)
+        factor_lists.append(around[free[around]])
+    splits = _can_always_split(graph, sides, np.unique(np.concatenate(factor_lists)))
+    return Partition(
+        apart=apart,
+        one=readonly(sides[0]),
+        other=readonly(sides[1]),
+        pair_start=starts(np.array([len(part) for part in pair_lists])),
+        pair=indices(np.concatenate(pair_lists)),
+        factor_start=starts(np.array([len(part) for part in factor_lists])),
+        factor=indices(np.concatenate(factor_lists)),
+        together=indices(variables[~between]),
+        freed=indices(variables if splits else variables[:0]),
+    )
+
+
+MOST_ITEMS_LISTED = 4  # of a factor whose partitions are listed: there are 15
+
+
+def _factors_that_matter(graph: FactorGraph, sides: Bytes) -> NDArray[np.bool_]:
+    """Which factors are not the same for all partitions, as the rules of an equivalence are."""
+    matters = np.ones(graph.factors, dtype=np.bool_)
+    decided: dict[tuple[object, ...], bool] = {}
+    for factor in factors_around(graph, sides[0] != NOBODY):
+        ends = sides[:, graph.scope_of(factor)].T
+        number = {item: place for place, item in enumerate(dict.fromkeys(ends.ravel().tolist()))}
+        if NOBODY in number or len(number) > MOST_ITEMS_LISTED:
+            continue
+        local = tuple((number[one], number[other]) for one, other in ends.tolist())
+        key = (graph.table_of[factor], local, tuple(graph.satisfying_of(factor)))
+        if key not in decided:
+            entries = [graph.full_table(factor)[places] for places in _joined(local, len(number))]
+            decided[key] = not np.isfinite(entries).all() or len(set(entries)) > 1
+        matters[factor] = decided[key]
+    return matters
+
+
+def _joined(local: tuple[tuple[int, int], ...], items: int) -> Iterator[tuple[int, ...]]:
+    """The values of pairs in every partition of a few items."""
+    for labels in _partitions(items):
+        yield tuple(int(labels[one] == labels[other]) for one, other in local)
+
+
+def _partitions(items: int) -> Iterator[tuple[int, ...]]:
+    """Blocks of items, numbered as they come, in every way."""
+    if items == 0:
+        yield ()
+        return
+    for labels in _partitions(items - 1):
+        for label in range(max(labels, default=-1) + 2):
+            yield (*labels, label)
+
+
+def _can_always_split(graph: FactorGraph, sides: Bytes, factors: NDArray[np.uint32]) -> bool:
+    """Whether a possible state stays possible when an item leaves its block.
+
+    Then every partition leads to the one without pairs, and back, whatever else zeros forbid.
+    """
+    decided: dict[tuple[object, ...], bool] = {}
+    for factor in factors:
+        pairs = tuple(sides[0, graph.scope_of(factor)] != NOBODY)
+        key = (graph.table_of[factor], pairs, tuple(graph.satisfying_of(factor)))
+        if key not in decided:
+            decided[key] = _allows_fewer_pairs(graph, factor, np.flatnonzero(pairs))
+        if not decided[key]:
+            return False
+    return True
+
+
+def _allows_fewer_pairs(graph: FactorGraph, factor: int, pairs: NDArray[np.int64]) -> bool:
+    possible = ~np.isneginf(graph.table_values(factor))
+    if possible.all():
+        return True
+    if factor >= graph.first_clause:
+        return bool(possible[1] and not graph.satisfying_of(factor)[pairs].any())
+    return all(np.all(possible.take(0, pair) >= possible.take(1, pair)) for pair in pairs)
