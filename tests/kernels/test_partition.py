@@ -131,6 +131,22 @@ def test_rules_of_an_equivalence_are_not_weighed():
     assert len(partition(prepare_unrounded(graph), pairs_of(4)).factor) == 0
 
 
+def test_what_one_pair_gains_is_summed_beforehand_and_must_be_right():
+    builder = Builder(np.full(6, 2))
+    add_transitivity(builder, 4)
+    for variable in range(6):
+        builder.add_factor([variable], [0.5, 0.3 * variable])
+        builder.add_clause([variable], [0], 0.2)
+    graph = builder.build()
+    kernel = partition(prepare_unrounded(graph), pairs_of(4))
+    assert len(kernel.factor) == 0
+    for (one, other), variable in pairs_of(4).items():
+        assert kernel.gain[one, other] == pytest.approx(0.3 * variable - 0.7, abs=EXACT)
+    require_exact(graph, kernel)
+    wrong = kernel._replace(gain=kernel.gain * 1.1)
+    assert residuals(graph, one_step(prepare_unrounded(graph), wrong))[0] > 1e-3
+
+
 def test_a_rule_that_is_almost_transitivity_is_weighed():
     builder = Builder(np.full(6, 2))
     add_transitivity(builder, 4)

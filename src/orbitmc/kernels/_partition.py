@@ -72,13 +72,15 @@ class Partition(NamedTuple):
     """Draw the block of a uniformly chosen item.
 
     Items that are known to be in one block are one item here; `apart[one, other]` says which are
-    known not to be. `one` and `other` are the items of each variable that is a pair, otherwise
-    `NOBODY`. An item's pairs are `pair[pair_start[item]:…]`; `factor[factor_start[item]:…]` are
-    the factors around it, but for those that are the same for all partitions. Variables in
-    `together` are 1 in every partition. `freed` are those that nothing else forbids to change.
+    known not to be. `gain[one, other]` is what factors that read nothing but this pair gain when
+    it is 1. `one` and `other` are the items of each variable that is a pair, otherwise `NOBODY`.
+    An item's pairs are `pair[pair_start[item]:…]`; `factor[factor_start[item]:…]` are the other
+    factors around it, but for those that are the same for all partitions. Variables in `together`
+    are 1 in every partition. `freed` are those that nothing else forbids to change.
     """
 
     apart: Bytes
+    gain: Floats
     one: Bytes
     other: Bytes
     pair_start: Indices
@@ -216,7 +218,7 @@ def _partner(kernel: Partition, variable: Index, item: Index) -> int:
 
 @shared
 def _clear_weights(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
-    """Begin with no weights, and find which blocks there are; items known apart exclude theirs."""
+    """Find which blocks there are, and add what pairs gain; items known apart exclude theirs."""
     items = len(kernel.apart)
     for lane in range(lanes_of(memory.scratch)):
         memory.lost_alone[lane] = 0
@@ -227,11 +229,12 @@ def _clear_weights(kernel: Partition, memory: PartitionMemory, item: Index) -> N
             memory.used[block, lane] = 0
     for partner in range(items):
         if partner != item:
-            excluded = np.int32(kernel.apart[item, partner])
+            excluded, gain = np.int32(kernel.apart[item, partner]), kernel.gain[item, partner]
             for lane in range(lanes_of(memory.scratch)):
                 block = memory.label[partner, lane]
                 memory.used[block, lane] = 1
                 memory.lost[block, lane] += excluded
+                memory.log_weights[block, lane] += gain
 
 
 @shared
@@ -465,15 +468,16 @@ def _assemble(
     sides = np.full((2, graph.variables), NOBODY, dtype=np.uint8)
     sides[:, variables[between]] = ends[between].T
     pair_lists, factor_lists = [], []
-    free = _factors_that_matter(graph, sides)
+    gain, matters = _sort_factors(graph, sides, len(apart))
     for item in range(len(apart)):
         mine = (sides == item).any(axis=0)
         pair_lists.append(np.flatnonzero(mine))
         around = factors_around(graph, mine)
-        factor_lists.append(around[free[around]])
+        factor_lists.append(around[matters[around]])
     splits = _can_always_split(graph, sides, np.unique(np.concatenate(factor_lists)))
     return Partition(
         apart=apart,
+        gain=readonly(gain),
         one=readonly(sides[0]),
         other=readonly(sides[1]),
         pair_start=starts(np.array([len(part) for part in pair_lists])),
@@ -488,10 +492,13 @@ def _assemble(
 MOST_ITEMS_LISTED = 4  # of a factor whose partitions are listed: there are 15
 
 
-def _factors_that_matter(graph: FactorGraph, sides: Bytes) -> NDArray[np.bool_]:
-    """Which factors are not the same for all partitions, as the rules of an equivalence are."""
-    matters = np.ones(graph.factors, dtype=np.bool_)
-    decided: dict[tuple[object, ...], bool] = {}
+def _sort_factors(graph: FactorGraph, sides: Bytes, items: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """What pairs gain by factors that read nothing else, and which factors are to be weighed.
+
+    Those that are the same for all partitions, as the rules of an equivalence are, are not.
+    """
+    gain, matters = np.zeros((items, items)), np.ones(graph.factors, dtype=np.bool_)
+    listed: dict[tuple[object, ...], Floats] = {}
     for factor in factors_around(graph, sides[0] != NOBODY):
         ends = sides[:, graph.scope_of(factor)].T
         number = {item: place for place, item in enumerate(dict.fromkeys(ends.ravel().tolist()))}
@@ -499,11 +506,25 @@ def _factors_that_matter(graph: FactorGraph, sides: Bytes) -> NDArray[np.bool_]:
             continue
         local = tuple((number[one], number[other]) for one, other in ends.tolist())
         key = (graph.table_of[factor], local, tuple(graph.satisfying_of(factor)))
-        if key not in decided:
-            entries = [graph.full_table(factor)[places] for places in _joined(local, len(number))]
-            decided[key] = not np.isfinite(entries).all() or len(set(entries)) > 1
-        matters[factor] = decided[key]
-    return matters
+        if key not in listed:
+            listed[key] = _potentials(graph, factor, local, len(number))
+        potentials = listed[key]
+        if np.isfinite(potentials).all() and len(number) == 2:
+            one, other = number
+            gain[one, other] += potentials[0] - potentials[1]
+            gain[other, one] = gain[one, other]
+            matters[factor] = False
+        elif np.isfinite(potentials).all() and np.ptp(potentials) == 0.0:
+            matters[factor] = False
+    return gain, matters
+
+
+def _potentials(
+    graph: FactorGraph, factor: Index, local: tuple[tuple[int, int], ...], items: int
+) -> Floats:
+    """A factor's log-potential for every partition of its items; all are in one block first."""
+    table = graph.full_table(int(factor))
+    return np.array([table[values] for values in _joined(local, items)])
 
 
 def _joined(local: tuple[tuple[int, int], ...], items: int) -> Iterator[tuple[int, ...]]:
