@@ -16,10 +16,11 @@ from orbitmc.exact.draws import independent_states
 from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.exact.plan import ELIMINATION_OVERHEAD, plan_holding, predict
 from orbitmc.exact.problem import prepare
+from orbitmc.exact.tree import build_tree
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.transforms import extend
 from orbitmc.models._chimera import chimera
-from orbitmc.models._ising import ising_grid
+from orbitmc.models._ising import ising, ising_grid
 from tests.exact.random_graphs import force_large, random_graph
 from tests.oracle.enumeration import enumerate_states
 
@@ -259,3 +260,19 @@ def test_blocks_are_as_exact_as_slabs():
     assert error(both_ways(plan, LINEAR), slabs) < 1e-12
     singles = plan_steps(plan.tree, regions(plan), fuse=False)
     assert error(both_ways(plan, LINEAR, singles), slabs) < 1e-12
+
+
+def test_a_plan_is_not_made_anew_for_cuts_that_save_nothing():
+    """Tables of small buckets are always there, however the tree is cut."""
+    hub = ising([0.1] * 500, [(0, leaf) for leaf in range(1, 500)], 0.3)
+    problem = prepare(hub.graph)
+    tree = build_tree(problem, [*range(1, 500), 0])
+    made = []
+
+    def plan(tree, regions):
+        made.append(len(regions))
+        return plan_steps(tree, regions)
+
+    steps = steps_within(tree, 1, plan)
+    assert steps.bytes > 1
+    assert made == [1]

@@ -149,18 +149,23 @@ def steps_within(
 ) -> Steps:
     """Cut the tree into as few regions as keep the peak below `memory`, or as near as can be.
 
-    Where one message alone is beyond any machine, no cut helps.
+    Where one message alone is beyond any machine, no cut helps, nor where small buckets, whose
+    tables are always there, take most of the memory.
     """
     total = ENTRY * sum(tree.messages)
     budget = float(total)
     best: Steps | None = None
+    in_vain = 0
     while True:
         regions = cut_regions(tree, budget)
         steps = plan(tree, regions)
+        in_vain += 1
         if best is None or steps.bytes < best.bytes:
-            best = steps
+            best, in_vain = steps, 0
         if (
             steps.bytes <= memory
+            or in_vain == MOST_IN_VAIN
+            or len(steps.small) == len(tree.upward)
             or len(regions) >= len(tree.upward)
             or budget < total / MOST_CUTS
             or ENTRY * max(tree.messages, default=0) > LARGEST_MESSAGE
@@ -351,6 +356,7 @@ def _matrix_seconds(
 # How much memory is taken at once.
 
 MOST_CUTS = 2**12  # regions so small that more of them save nothing
+MOST_IN_VAIN = 4  # cuts, each of half the size, that save nothing
 LARGEST_MESSAGE = 2**40  # bytes of a message
 
 
