@@ -20,7 +20,7 @@ import numpy as np
 
 from orbitmc._numba.compile_log import latest_time, working_time
 from orbitmc._numba.tiers import of_all, tier
-from orbitmc._util.arrays import Floats, Numbers, floats
+from orbitmc._util.arrays import Floats, Numbers, floats, readonly
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, LimitError
@@ -111,8 +111,8 @@ class Bucket:
     def sums(self, terms: Sequence[Term], arithmetic: "Arithmetic") -> Iterator[tuple[int, Floats]]:
         """Put tables together; gives (slab, sums[value, place]), overwriting the same memory."""
         slab_sums = np.empty((self.values, self.places))
-        # in one piece, because compiled code is made for each layout
-        whole = [(np.ascontiguousarray(term.table), term.view) for term in terms]
+        # in one piece and not to be written, because compiled code is made for each kind of array
+        whole = [(readonly(np.ascontiguousarray(t.table).view()), t.view) for t in terms]
         for slab in range(self.slabs):
             check_interrupt()
             slab_sums[:] = arithmetic.one
