@@ -136,7 +136,7 @@ def test_a_row_of_a_frame_is_evidence(sprinkler):
 
 def test_auto_samples_where_elimination_is_too_wide():
     """The answer says so; up and down are equally probable in a grid without fields."""
-    wide = om.ising_grid(22, 22, 0.2)
+    wide = om.ising_grid(30, 30, 0.2)
     found = om.joint(wide, ["s0_0", "s0_1"], memory=2**25, scan="random", samples=200, seed=1)
     assert found.about.method != "exact"
     assert "eliminat" in found.about.reason  # its price, or that no order was found in time
