@@ -322,13 +322,12 @@ def marginals(
     plan: EliminationPlan | None = None,
     seconds: float = 5.0,
     wanted: Sequence[int] | None = None,
-    until: float = math.inf,
 ) -> ExactAnswer:
     """Give every marginal and log Z, exactly; refuses when more than `memory` bytes are needed.
 
     A plan of `predict` saves the search for an order, which otherwise takes up to `seconds`. If
     only some variables are `wanted`, only their marginals are computed and given, in that order.
-    Elimination stops with a `LimitError` when the working time is later than `until`.
+    A `LimitError` says so where a `time_limit` was set and is over.
 
     >>> import orbitmc as om
     >>> graph = om.ising_grid(2, 2, 0.3).graph
@@ -338,20 +337,17 @@ def marginals(
     plan = plan or predict(graph, memory=memory, seconds=seconds)
     require_fit(plan, memory)
     chosen = range(graph.variables) if wanted is None else wanted
-    log_z, tables = _eliminate(plan, [plan.problem.place[variable] for variable in chosen], until)
+    log_z, tables = _eliminate(plan, [plan.problem.place[variable] for variable in chosen])
     return ExactAnswer(log_z, _over_all_values(plan.problem, tables, chosen))
 
 
-def _eliminate(
-    plan: EliminationPlan, wanted: Sequence[int], until: float = math.inf
-) -> tuple[float, list[Floats]]:
+def _eliminate(plan: EliminationPlan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
     """Go up and down once for every way to hold the cutset."""
 
     def both_ways(fixed: dict[int, int], passes: "Passes") -> Part:
         return Part(fixed, passes.up(), passes.down(wanted))
 
-    parts = by_passes(plan, both_ways, until)
-    log_z, tables = combine_cutset(parts, plan.problem.sizes)
+    log_z, tables = combine_cutset(by_passes(plan, both_ways), plan.problem.sizes)
     return exact_sum([plan.problem.constant, log_z]), tables
 
 
@@ -359,18 +355,14 @@ Result = TypeVar("Result")
 
 
 def by_passes(
-    plan: EliminationPlan,
-    answer: Callable[[dict[int, int], "Passes"], Result],
-    until: float = math.inf,
+    plan: EliminationPlan, answer: Callable[[dict[int, int], "Passes"], Result]
 ) -> list[Result]:
     """What is found for each way to hold the cutset that leaves a state."""
     return in_range(
         plan,
         plan.steps,
         lambda arithmetic, steps: plan.by_conditioning(
-            lambda fixed, problem: answer(
-                fixed, Passes(problem, plan.tree, steps, arithmetic, until)
-            )
+            lambda fixed, problem: answer(fixed, Passes(problem, plan.tree, steps, arithmetic))
         ),
     )
 
@@ -429,16 +421,9 @@ def terms_in(
 class Passes:
     """Messages while they travel through the tree; each is let go when nobody needs it."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        tree: Tree,
-        steps: Steps,
-        arithmetic: Arithmetic,
-        until: float = math.inf,
-    ) -> None:
+    def __init__(self, problem: Problem, tree: Tree, steps: Steps, arithmetic: Arithmetic) -> None:
         self.problem, self.tree, self.regions = problem, tree, steps.regions
-        self.arithmetic, self.until = arithmetic, min(until, latest_time())
+        self.arithmetic = arithmetic
         self.most_span = MOST_SPAN if arithmetic is LINEAR else math.inf
         self.steps = [list(some) for some in steps.of_region]
         log_tables = tables_in_order(problem, tree)
@@ -510,7 +495,7 @@ class Passes:
     def _look_up(self) -> None:
         """Stop if somebody wants that, or time is over."""
         check_interrupt()
-        if working_time() > self.until:
+        if working_time() > latest_time():
             raise LimitError("exact elimination was not over in the time there is for it")
 
     def _place(self, segment: int) -> slice:

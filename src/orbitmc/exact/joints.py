@@ -42,13 +42,10 @@ def tie_scopes(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
     return extend(graph, factors) if factors else graph
 
 
-def joints(
-    plan: EliminationPlan, scopes: Sequence[Scope], *, until: float = math.inf
-) -> list[Floats]:
+def joints(plan: EliminationPlan, scopes: Sequence[Scope]) -> list[Floats]:
     """The joint probabilities of each set of variables of a graph that ties each of them.
 
-    An axis for each variable, in the order of the set. Elimination stops with a `LimitError` when
-    the working time is later than `until`.
+    An axis for each variable, in the order of the set.
 
     >>> import orbitmc as om
     >>> graph = tie_scopes(om.ising_grid(2, 2, 0.3).graph, [(0, 3)])
@@ -58,7 +55,7 @@ def joints(
     problem = plan.problem
     places = [tuple(problem.place[v] for v in scope if problem.place[v] >= 0) for scope in scopes]
     whole = [np.zeros([problem.sizes[v] for v in scope]) for scope in places]
-    parts = _parts(plan, places, until)
+    parts = _parts(plan, places)
     top = max(log_z for _, log_z, _ in parts)
     for fixed, log_z, tables in parts:
         for table, scope, part in zip(whole, places, tables, strict=True):
@@ -69,7 +66,7 @@ def joints(
 
 
 def _parts(
-    plan: EliminationPlan, scopes: Sequence[Scope], until: float
+    plan: EliminationPlan, scopes: Sequence[Scope]
 ) -> list[tuple[Mapping[int, int], float, list[Floats]]]:
     """For every way to hold the cutset: its log-weight, and joints of those that are not held."""
 
@@ -80,7 +77,7 @@ def _parts(
         log_z = passes.up()
         return fixed, log_z, _joints_of(passes, open_ones)
 
-    return by_passes(plan, part, until)
+    return by_passes(plan, part)
 
 
 def mean_log_weight(plan: EliminationPlan) -> float:

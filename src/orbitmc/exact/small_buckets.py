@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import tier
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.exact.problem import Scope
@@ -116,6 +117,22 @@ def _work(buckets: SmallBuckets, pool: Pool, first: int, last: int, *rest: objec
     return pool.table.size * (last - first) / max(1, len(buckets.message))
 
 
+@shared
+def _next_entry(buckets: SmallBuckets, bucket: int, at: Numbers, read: Numbers) -> None:
+    """Go on to the next entry of a message: values `at` each axis, and where terms are `read`."""
+    axes, term = buckets.axis_start[bucket], buckets.term_start[bucket]
+    terms = buckets.term_start[bucket + 1] - term
+    for axis in range(buckets.axis_start[bucket + 1] - axes - 1, 0, -1):
+        at[axis] += 1
+        turn = at[axis] == buckets.size[axes + axis]
+        for k in range(terms):
+            step = buckets.stride[buckets.stride_start[term + k] + axis]
+            read[k] += step * (1 - at[axis]) if turn else step
+        if not turn:
+            break
+        at[axis] = 0
+
+
 @tier(_work)
 def send_up(
     buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
@@ -152,15 +169,7 @@ def send_up(
                 top = total
             if 0.0 < total < low:
                 low = total
-            for axis in range(count - 1, 0, -1):
-                at[axis] += 1
-                turn = at[axis] == buckets.size[axes + axis]
-                for k in range(terms):
-                    step = buckets.stride[buckets.stride_start[term + k] + axis]
-                    read[k] += step * (1 - at[axis]) if turn else step
-                if not turn:
-                    break
-                at[axis] = 0
+            _next_entry(buckets, bucket, at, read)
         if top == 0.0:
             return bucket, CONTRADICTION
         for entry in range(start, end):
@@ -206,15 +215,7 @@ def send_down(
                 for k in range(terms):
                     step = buckets.stride[buckets.stride_start[term + k]]
                     pool.belief[read[k] + value * step] += weight
-            for axis in range(count - 1, 0, -1):
-                at[axis] += 1
-                turn = at[axis] == buckets.size[axes + axis]
-                for k in range(terms):
-                    step = buckets.stride[buckets.stride_start[term + k] + axis]
-                    read[k] += step * (1 - at[axis]) if turn else step
-                if not turn:
-                    break
-                at[axis] = 0
+            _next_entry(buckets, bucket, at, read)
         total = 0.0
         for place in range(marginal, buckets.marginal_start[bucket + 1]):
             total += pool.marginal[place]
