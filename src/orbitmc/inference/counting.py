@@ -108,13 +108,12 @@ def count_probability(
     atoms: list[tuple[str, int]] = []
 
     def find(pattern: Pattern) -> list[Target]:
-        tables = logic.source.atoms
-        fitting = grounding.fit_pattern(
-            logic.source.program, tables.universe, tables.atoms[pattern.predicate], pattern
-        )
-        every = [(pattern.predicate, code) for code in fitting.codes().tolist()[:2]]
-        atoms.extend(atom for atom in every if atom not in atoms)
-        return [Target(repr(a), TRUTHS, atoms.index(a), np.arange(2)) for a in every]
+        atom = _only_atom(logic, pattern)
+        if atom is None:
+            return []
+        if atom not in atoms:
+            atoms.append(atom)
+        return [Target(str(atom), TRUTHS, atoms.index(atom), np.arange(2))]
 
     wanted = read_formula_about(event, logic, "event", find)
     condition = Constant(True) if given is None else read_formula_about(given, logic, "given", find)
@@ -164,21 +163,20 @@ def _about_law(logic: MarkovLogic, settings: Settings, atoms: int, begun: float)
 
 def _find_atom(logic: MarkovLogic, name: str) -> tuple[str, int]:
     """The predicate and the code of a ground atom."""
-    universe, tables, _ = logic.source.atoms
     patterns = grounding.read_query(name, logic.source.program)
-    fits = [
-        (pattern.predicate, code)
-        for pattern in patterns
-        for fitting in [
-            grounding.fit_pattern(
-                logic.source.program, universe, tables[pattern.predicate], pattern
-            )
-        ]
-        for code in (fitting.codes().tolist() if fitting.size == 1 else [None] * 2)
-    ]
-    if len(fits) != 1 or fits[0][1] is None:
+    atom = _only_atom(logic, patterns[0]) if len(patterns) == 1 else None
+    if atom is None:
         raise InputError(f"{quote(name)} fits several atoms: name one ground atom")
-    return fits[0][0], fits[0][1]
+    return atom
+
+
+def _only_atom(logic: MarkovLogic, pattern: Pattern) -> tuple[str, int] | None:
+    """The predicate and the code of the one ground atom that fits a pattern, if it is one."""
+    tables = logic.source.atoms
+    fitting = grounding.fit_pattern(
+        logic.source.program, tables.universe, tables.atoms[pattern.predicate], pattern
+    )
+    return (pattern.predicate, int(fitting.codes()[0])) if fitting.size == 1 else None
 
 
 def _most_seconds(settings: Settings) -> float:

@@ -19,7 +19,6 @@ from orbitmc._simd.random import LANE_UNIT
 from orbitmc.exact.blocks import gather, slab_steps
 from orbitmc.exact.contraction import LINEAR, LOGARITHMIC, Passes
 from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.exact.map import solve_map
 from orbitmc.exact.order_search import search_order
 from orbitmc.exact.plan import predict
 from orbitmc.graph.feasibility import walk_to_state
@@ -149,7 +148,7 @@ def _low_width() -> None:
 
 
 def _compile_elimination() -> None:
-    """Drop what a question does not need, look for an order, and eliminate sums and maxima."""
+    """Drop what a question does not need, look for an order, and eliminate."""
     relevant(network(), [0])
     graph = labels().graph
     memory = Settings().memory
@@ -160,7 +159,6 @@ def _compile_elimination() -> None:
         passes = Passes(plan.problem, plan.tree, steps, arithmetic)
         assert math.isclose(passes.up(), elimination.log_z)
         passes.down(plan.order)
-    solve_map(plan, 1)
     gather(np.zeros(1), np.zeros(1), *np.zeros((4, 1), np.int64))
     pairs = np.array(list(itertools.combinations(range(SIDE), 2)), dtype=np.int64)
     search_order(pairs, np.ones(SIDE), seconds=0.01, seed=0)
