@@ -24,13 +24,12 @@ from orbitmc.exact.blocks import strides_of
 from orbitmc.exact.contraction import (
     LOGARITHMIC,
     Bucket,
-    Table,
-    add_tables,
     load_tables,
     tables_in_order,
     terms_in,
 )
 from orbitmc.exact.order import eliminate, find_order, neighbours_of
+from orbitmc.exact.partial_elimination import Table, add_tables
 from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import ENTRY, Tree, build_tree, condition
