@@ -74,12 +74,10 @@ def sum_out_cheapest(
     most: int,
     *,
     held: Collection[int] = (),
-    widest: float = math.inf,
 ) -> list[SummedOut]:
     """Sum out the variable with the smallest table, again and again; `tables` are what is left.
 
-    Their scopes are ascending. Variables that are `held` stay. Those that others stay with may not
-    come to have neighbours with more than `widest` joint values, unless they had more before.
+    Their scopes are ascending. Variables that are `held` stay.
     """
     readers: list[set[int]] = [set() for _ in sizes]
     for number, (scope, _) in tables.items():
@@ -99,9 +97,6 @@ def sum_out_cheapest(
     while heap and heap[0][0] <= most:
         cost, variable = heapq.heappop(heap)
         if variable not in left or cost != entries[variable]:
-            continue
-        if widest < math.inf and _widens(sizes, {m: near(m) for m in near(variable)}, widest):
-            entries[variable] = math.inf
             continue
         check_interrupt()
         parts = [tables[reader] for reader in sorted(readers[variable])]
@@ -135,16 +130,6 @@ def _entries(sizes: Sequence[int], near: Collection[int], variable: int) -> floa
     return sizes[variable] * math.prod(sizes[member] for member in near)
 
 
-def _widens(sizes: Sequence[int], near: dict[int, set[int]], widest: float) -> bool:
-    """Whether joining variables gives one of them neighbours with too many joint values."""
-    for member, before in near.items():
-        after = before.union(near) - {member}
-        count = math.prod(sizes[other] for other in after)
-        if count > max(widest, math.prod(sizes[other] for other in before)):
-            return True
-    return False
-
-
 def _build_graph(
     variables: Sequence[int], tables: Sequence[Table], sizes: Sequence[int], constant: float
 ) -> FactorGraph:
@@ -174,7 +159,6 @@ def add_tables(tables: Sequence[Table], sizes: Sequence[int]) -> Table:
 # variable of the fringe depends on the core through few variables, those of its topmost ancestor.
 
 MOST_FRINGE_ENTRIES = 2**5  # of a table; larger ones would make conditionals of the core slow
-WIDEST = 2.0**8  # joint values of the neighbours of a core variable: a pattern in a byte
 
 
 class Given(NamedTuple):
@@ -266,7 +250,7 @@ def eliminate_fringe(graph: FactorGraph, most: int = MOST_FRINGE_ENTRIES) -> Fri
     before = {factor: _ascending(graph, factor) for factor in np.flatnonzero(small).tolist()}
     tables = dict(before)
     held = set(graph.scope[~small[graph.factor_of_edge]].tolist())
-    sums = sum_out_cheapest(sizes, tables, most, held=held, widest=WIDEST)
+    sums = sum_out_cheapest(sizes, tables, most, held=held)
     gone = np.zeros(graph.variables, dtype=np.bool_)
     gone[[step.variable for step in sums]] = True
     places = np.flatnonzero(~gone)

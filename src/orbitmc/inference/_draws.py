@@ -135,7 +135,11 @@ class DrawsQuestion:
                 f"need {format_bytes(room)}, the limit is {format_bytes(settings.memory)}; "
                 "draw fewer"
             )
-        return plan_model(self.view.model, replace(settings, memory=settings.memory - room))
+        return plan_model(
+            self.view.model,
+            replace(settings, memory=settings.memory - room),
+            collapses=True,
+        )
 
     def from_elimination(self, plan: Plan) -> Draws:
         elimination, settings, samples = plan.elimination, plan.settings, self._affordable(plan)

@@ -100,7 +100,12 @@ class InformationQuestion:
         return self._exact(row.tables(self.scopes), row.about)
 
     def plan(self, settings: Settings) -> Plan:
-        return plan_model(self.view.model, settings, lambda graph: tie_scopes(graph, self.scopes))
+        return plan_model(
+            self.view.model,
+            settings,
+            lambda graph: tie_scopes(graph, self.scopes),
+            collapses=True,
+        )
 
     def from_elimination(self, plan: Plan) -> Estimates:
         assert plan.elimination is not None

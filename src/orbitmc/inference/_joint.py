@@ -103,7 +103,12 @@ class JointQuestion:
         return _exact(self.named, self.scope, row.tables(self.scopes)[0], row.about)
 
     def plan(self, settings: Settings) -> Plan:
-        return plan_model(self.view.model, settings, lambda graph: tie_scopes(graph, self.scopes))
+        return plan_model(
+            self.view.model,
+            settings,
+            lambda graph: tie_scopes(graph, self.scopes),
+            collapses=True,
+        )
 
     def from_elimination(self, plan: Plan) -> Joint:
         assert plan.elimination is not None

@@ -150,7 +150,7 @@ class EventQuestion:
         self.signal = None if isinstance(self.event, Constant) else self.encoder.signal(self.event)
         if self.given != CERTAIN:
             self.encoder.require(self.given)
-        return plan_model(self.view.model, settings, self.encoder.extend)
+        return plan_model(self.view.model, settings, self.encoder.extend, collapses=True)
 
     def _condition(self) -> None:
         """Make evidence of what is given, where it is that."""
@@ -288,7 +288,7 @@ class ConjunctionsQuestion:
     def plan(self, settings: Settings) -> Plan:
         self.encoder = EventEncoder(self.view.model.graph.variables)
         self.signals = [self.encoder.signal(event) for event in self.open.values()]
-        return plan_model(self.view.model, settings, self.encoder.extend)
+        return plan_model(self.view.model, settings, self.encoder.extend, collapses=True)
 
     def from_elimination(self, plan: Plan) -> Marginals:
         chances = np.array(eliminate_signals(plan, self.encoder, self.signals))

@@ -50,6 +50,7 @@ from orbitmc.inference.progress import NotebookBar, ProgressObserver
 from orbitmc.inference.query import Answer, Query, Question, View, narrow, view_of
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels.protocol import freed_variables, remarks_on
+from orbitmc.sampling.collapsed import recovery_of
 from orbitmc.sampling.pack import start_values
 from orbitmc.sampling.run import Run, RunObserver, partial_answer
 from orbitmc.sampling.sampler import continue_sampling, sample
@@ -214,8 +215,9 @@ def run_chains(
     notes: Observer | None = None,
 ) -> tuple[Run, PlannedKernel]:
     """Run chains as planned, or continue those of a checkpoint; `notes` are taken of samples."""
-    model, settings, saved = plan.model, plan.settings, plan.checkpoint
+    model, settings, saved = plan.sampled_model, plan.settings, plan.checkpoint
     with Stopwatch() as preparing:
+        recovery = None if plan.fringe is None else recovery_of(plan.fringe)
         schedule = settings.schedule() if saved is None else saved.header.schedule
         prepared = plan.prepared or prepare_within(model.graph, schedule)
         chosen = (
@@ -224,7 +226,9 @@ def run_chains(
             else PlannedKernel(plan.kernel, "")
         )
         if saved is not None:
-            resumed = saved.restore(prepared, chosen.kernel, memory=settings.memory)
+            resumed = saved.restore(
+                prepared, chosen.kernel, memory=settings.memory, recovery=recovery
+            )
         else:
             needed = sampling_bytes_of(prepared, chosen.kernel, settings)
             require_memory(needed, settings)
@@ -253,6 +257,7 @@ def run_chains(
             notes=notes,
             spent=plan.seconds + preparing.seconds,
             after=plan.reserve,
+            recovery=recovery,
         )
     return run, chosen
 
@@ -300,7 +305,8 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     hasty = run.interrupted and not run.recorded
     if hasty:
         run = partial_answer(run)
-    domains = possible_values(run.graph) if run.graph.has_zeros() else None
+    graph, recovery = run.answered_graph, run.recording.recovery
+    domains = possible_values(graph) if graph.has_zeros() else None
     remark, approximate = remarks_on(run.kernel, run.outcomes)
     hurry = HURRY if run.heaviest is None and not run.independent else ""
     about = About(
@@ -321,13 +327,14 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     )
     known = _statistics(run, chosen)
     missed = run.missed(known)
-    marginals = sampled_marginals(model, known, domains, about, run.part_of, missed)
+    exact = None if recovery is None else recovery.known
+    marginals = sampled_marginals(model, known, domains, about, run.answered_parts, missed, exact)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
     asked = marginals.only(plan.query)
     warnings = (
         (early if hasty else ())
         + _warnings(asked)
-        + _describe_missed_mode(model, run, marginals)
+        + _describe_missed_mode(plan.sampled_model, run, marginals)
         + approximate
     )
     ruled_out = about.ruled_out if asked.converged else _ruled_out(plan)
@@ -393,23 +400,24 @@ def _method_used(plan: Plan) -> str:
 def _statistics(run: Run, chosen: PlannedKernel) -> Statistics:
     """What a run knows; variables that its kernel surely moves are not frozen."""
     known = run.statistics(chosen.pools)
-    if not run.graph.has_zeros():
+    if not run.answered_graph.has_zeros():
         return known
     if run.drawn_anew:
         return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
-    freed = freed_variables(run.kernel, run.graph)
+    freed, recovery = freed_variables(run.kernel, run.graph), run.recording.recovery
     if freed is None:
         return known
+    freed = freed if recovery is None else recovery.spread(freed)
     return replace(known, open_lanes=np.where(freed, known.lanes, known.open_lanes))
 
 
 def _describe_missed_mode(model: Model, run: Run, marginals: Marginals) -> tuple[str, ...]:
-    """Name the state that must be probable and that no chain has been in."""
+    """Name the state of what was sampled that must be probable and that no chain has been in."""
     count = marginals.verdicts().get(MISSED, 0)
     if not count or run.heaviest is None:
         return ()
-    names = marginals.columns.names_with(MISSED, 4)
-    places = [model.index[name] for name in names]
+    named = marginals.columns.names_with(MISSED, count)
+    places = [model.index[name] for name in named if name in model.index][:4]
     state = [f"{model.names[v]}={model.values[v][run.heaviest[v]]}" for v in places]
     return (
         f"a mode was missed: if these numbers were right, the state {first_few(state)} would be "

@@ -246,7 +246,7 @@ class ExpectationQuestion:
 
     def plan(self, settings: Settings) -> Plan:
         """A plan in which functions can be tried, and then one that ties the names they use."""
-        plan = plan_model(self.view.model, settings)
+        plan = plan_model(self.view.model, settings, collapses=True)
         if plan.elimination is None:
             return plan
         states = independent_states(plan.elimination, TRIED, seed=plan.settings.seed)
@@ -257,6 +257,7 @@ class ExpectationQuestion:
                 self.view.model,
                 settings,
                 lambda graph, s=scopes: tie_scopes(graph, s),  # type: ignore[misc]
+                collapses=True,
             )
             if plan.elimination is None:
                 return plan

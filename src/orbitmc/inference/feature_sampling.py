@@ -108,7 +108,8 @@ def sample_feature(
     names = tuple(model.names[place] for place in places)
     marginals = summarise_run(run, replace(plan, query=names), chosen)
     warnings = (*plan.remarks, *((EARLY,) if hasty else ()), *marginals.about.warnings)
-    touched = np.isin(run.part_of, run.part_of[places])
+    parts = run.answered_parts
+    touched = np.isin(parts, parts[places])
     return FeatureEstimate(
         sums=notes.sums,
         recorded=run.recorded,

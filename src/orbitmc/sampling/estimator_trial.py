@@ -127,7 +127,7 @@ def run_estimator_trial(run: Run, samples: int) -> Trial:
     often = looks_of(run)
     tallies = [with_values(tally(run.graph, run.lanes)) for _ in often]  # type: ignore[arg-type]
     rng = generator(run.seed, Stream.ESTIMATOR_TRIAL, run.lanes)
-    pack = replace(copy_pack(run.packs[0]), rng=rng, ends=None)
+    pack = replace(copy_pack(run.packs[0]), rng=rng, ends=None, joints=None)
     packs = [replace(pack, tally=empty) for empty in tallies]
     record = [recorder(run.prepared, run.kernel, tallied) for tallied in packs]
     spacing = run.spacing // often[-1]

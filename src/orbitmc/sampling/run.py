@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.estimate.control_variates import Controls, apply_controls
+from orbitmc.estimate.control_variates import Controls, apply_controls, joint_sensitivities
 from orbitmc.estimate.statistics import (
     SAMPLES_APART,
     CoursePoint,
@@ -32,7 +33,9 @@ from orbitmc.sampling.pack import Pack, advance, copy_pack, unmixed_variables
 from orbitmc.sampling.schedule import SAFETY, Schedule
 
 if TYPE_CHECKING:
+    from orbitmc.sampling.collapsed import Recovery
     from orbitmc.sampling.observers import Observer
+    from orbitmc.sampling.pack import Groups
 
 
 LOOKS = (1, 2, 4)  # for a sample of four sweeps
@@ -44,13 +47,15 @@ class Recording:
     """What is recorded of samples: a tally of some `kind`, and `notes`, if any.
 
     A run that is `controlled` uses control variates where they pay; they may take `room` bytes,
-    unless that is None.
+    unless that is None. With a `recovery` the run samples the core of a larger graph, and what it
+    tells is told of all of it.
     """
 
     kind: type = RaoBlackwellTally
     notes: Observer | None = None
     controlled: bool = False
     room: int | None = None
+    recovery: Recovery | None = None
 
 
 def _no_states() -> Bytes:
@@ -143,6 +148,28 @@ class Run:
         return components(self.graph)
 
     @property
+    def answered_graph(self) -> FactorGraph:
+        """The graph that the run tells of: its own, unless that is the core of another one."""
+        recovery = self.recording.recovery
+        return self.graph if recovery is None else recovery.graph
+
+    @property
+    def answered_parts(self) -> NDArray[np.int64]:
+        """The connected component of each variable that the run tells of."""
+        recovery = self.recording.recovery
+        return self.part_of if recovery is None else recovery.part_of
+
+    @property
+    def rows(self) -> int:
+        """How many rows statistics have."""
+        return int(rows_of(self.answered_graph.cardinality).sum())
+
+    @property
+    def groups(self) -> Groups:
+        """Variables whose joint values are counted."""
+        return () if self.recording.recovery is None else self.recording.recovery.groups
+
+    @property
     def seconds(self) -> float:
         """The time spent so far, over all sessions."""
         return self.budget.seconds
@@ -209,16 +236,20 @@ class Run:
 
     def statistics(self, pools: NDArray[np.int64] | None = None) -> Statistics:
         """Estimates and errors so far; rows in one pool are known to be equal."""
-        tallies = [pack.tally for pack in self.packs]
-        rows = rows_of(self.graph.cardinality)
-        part_of_row = np.repeat(self.part_of, rows)
+        recovery, tallies = self.recording.recovery, [pack.tally for pack in self.packs]
+        if recovery is not None:
+            tallies = recovery.tallies(self.packs, self.recorded, self.lanes, self.looks)
+        rows = rows_of(self.answered_graph.cardinality)
+        part_of_row = np.repeat(self.answered_parts, rows)
         known = statistics(
             tallies, self.recorded, self.lanes, pools, part_of_row,
             looks=self.looks, sharper=self._sharper(), independent=self.independent,
         )  # fmt: skip
         if self.independent:
             return known
-        return replace(known, persists=known.persists | np.repeat(self._unmixed(), rows))
+        unmixed = self._unmixed()
+        unmixed = unmixed if recovery is None else recovery.any_below(unmixed)
+        return replace(known, persists=known.persists | np.repeat(unmixed, rows))
 
     def _sharper(self) -> Floats | None:
         """Estimates of columns with control variates, if the run uses them."""
@@ -226,7 +257,20 @@ class Run:
             return None
         records = self.recorded * self.looks * self.lanes // COLUMNS
         tallies = [pack.tally for pack in self.packs]
-        return apply_controls(tallies, records, self.choice.controls)
+        recovery, controls = self.recording.recovery, self.choice.controls
+        if recovery is None:
+            return apply_controls(tallies, records, controls)[0]
+        joints = [pack.joints for pack in self.packs if pack.joints is not None]
+        matrix = self._joint_sensitivities if joints else None
+        return recovery.columns(1.0, apply_controls(tallies, records, controls, joints, matrix))
+
+    @cached_property
+    def _joint_sensitivities(self) -> csr_array:
+        """How joint values that are counted change with the values of variables."""
+        joints, choice = self.packs[0].joints, self.choice
+        assert joints is not None
+        assert choice is not None
+        return joint_sensitivities(joints, self.graph.cardinality, choice.states)
 
     def missed(self, statistics: Statistics) -> NDArray[np.bool_] | None:
         """Say of each variable whether a mode was provably missed; None if nobody looked.
@@ -237,7 +281,10 @@ class Run:
             return None
         each = -(-lanes_to_look_at(self.graph, self.chains) // len(self.packs))
         values = np.concatenate([pack.values[:, :each] for pack in self.packs], axis=1)
-        return missed_modes(self.graph, self.heaviest, values, statistics, self.part_of)
+        recovery = self.recording.recovery
+        known = statistics if recovery is None else recovery.of_core(statistics)
+        missed = missed_modes(self.graph, self.heaviest, values, known, self.part_of)
+        return missed if recovery is None else recovery.any_below(missed)
 
     def _unmixed(self) -> NDArray[np.bool_]:
         """Variables whose log-weights say that the chains have not mixed."""
