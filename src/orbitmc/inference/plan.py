@@ -66,7 +66,7 @@ NO_TIME_FOR_SYMMETRIES = "there is no time to look for symmetries in tables of t
 SPLIT_SHARE = 0.3  # of the time that was asked for may be over when components are tried apart
 MOST_SAMPLED_COMPONENTS = 64  # the largest ones
 FRINGE_SECONDS, FRINGE_SHARE = 1e-4, 0.1  # to sum out a variable; of the time that was asked for
-MOST_CORE, MOST_COST = 0.5, 1.0  # of the variables, and of the cost of a sweep, may be left
+MOST_CORE, MOST_COST = 0.5, 0.7  # of the variables, and of the cost of a sweep, may be left
 FOUND_IN_CORES = frozenset({"gauge flips"})  # jumps that are looked for anew
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
