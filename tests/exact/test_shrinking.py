@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.exact.contraction import marginals
-from orbitmc.exact.partial_elimination import eliminate_cheap_variables
+from orbitmc.exact.contraction import eliminate_cheap_variables, marginals
 from orbitmc.graph.builder import Builder
 from orbitmc.models._ising import ising_grid
 from tests.inference.questions.truth import hard_models

@@ -5,7 +5,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.exact.partial_elimination import eliminate_fringe
+from orbitmc.graph.fringe import eliminate_fringe
 from orbitmc.inference import plan as planning
 from orbitmc.inference.plan import find_fringe
 from orbitmc.inference.settings import Settings

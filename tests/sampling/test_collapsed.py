@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc.estimate.control_variates import joint_sensitivities
 from orbitmc.estimate.tally import count_joints, joint_tally, rows_of
-from orbitmc.exact.partial_elimination import eliminate_fringe
+from orbitmc.graph.fringe import eliminate_fringe
 from orbitmc.sampling.collapsed import RecoveredStates, draw_network, network_of, recovery_of
 from tests.exact.random_graphs import random_graph
 from tests.inference.questions.truth import distribution, over

@@ -38,7 +38,7 @@ from orbitmc.exact.blocks import (
     sum_onto,
 )
 from orbitmc.exact.plan import EliminationPlan, predict, require_fit
-from orbitmc.exact.problem import Problem, Scope
+from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.exact.small_buckets import (
     BUCKETS_AT_ONCE,
     TOO_WIDE,
@@ -48,7 +48,9 @@ from orbitmc.exact.small_buckets import (
     send_up,
 )
 from orbitmc.exact.tree import Group, Part, Tree, combine_cutset, group_scopes
+from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.fringe import MOST_VARIABLES_TO_ELIMINATE, Table, sum_out_cheapest
 from orbitmc.graph.log_weights import exact_sum, sum_of_tables
 
 # The work inside one bucket, slab by slab, so that its table never exists as a whole.
@@ -709,3 +711,42 @@ def _spans(log_tables: Sequence[Floats]) -> Floats:
     flat = np.concatenate(log_tables)
     flat[flat == -np.inf] = 0.0
     return -np.minimum.reduceat(flat, starts)
+
+
+# Sum out what is cheap to sum out: a smaller graph with the same sum of weights.
+
+MOST_CHEAP_ENTRIES = 2**10  # of a table that is made to sum a variable out
+
+
+def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_CHEAP_ENTRIES) -> FactorGraph:
+    """Sum out variables while the tables that it takes have at most so many entries.
+
+    A graph with clauses that are too long for a table stays as it is.
+
+    >>> import orbitmc as om
+    >>> graph = om.ising_grid(12, 12, 0.3).graph
+    >>> eliminate_cheap_variables(graph).variables < graph.variables / 2
+    True
+    """
+    if graph.variables > MOST_VARIABLES_TO_ELIMINATE:
+        return graph
+    problem = prepare(graph)
+    if len(problem.sizes) > sum(place >= 0 for place in problem.place):
+        return graph  # helpers of long clauses are no variables of their own
+    tables = dict(enumerate(zip(problem.scopes, problem.tables, strict=True)))
+    sums = sum_out_cheapest(problem.sizes, tables, most)
+    gone = {step.variable for step in sums}
+    left = [variable for variable in range(len(problem.sizes)) if variable not in gone]
+    constant = exact_sum([problem.constant, *(step.top for step in sums)])
+    return _build_graph(left, list(tables.values()), problem.sizes, constant)
+
+
+def _build_graph(
+    variables: Sequence[int], tables: Sequence[Table], sizes: Sequence[int], constant: float
+) -> FactorGraph:
+    place = {variable: number for number, variable in enumerate(variables)}
+    builder = Builder([sizes[variable] for variable in variables])
+    builder.constant = constant
+    for scope, table in tables:
+        builder.add_factor([place[variable] for variable in scope], table)
+    return builder.build()

@@ -29,10 +29,10 @@ from orbitmc.exact.contraction import (
     terms_in,
 )
 from orbitmc.exact.order import eliminate, find_order, neighbours_of
-from orbitmc.exact.partial_elimination import Table, add_tables
 from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import ENTRY, Tree, build_tree, condition
+from orbitmc.graph.fringe import Table, add_tables
 from orbitmc.graph.log_weights import exact_sum
 
 # Eliminate by taking maxima instead of sums: the weight of the best state, and that state.

@@ -16,8 +16,8 @@ from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
 from orbitmc.estimate.marginals import About
+from orbitmc.exact.contraction import eliminate_cheap_variables
 from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.exact.partial_elimination import eliminate_cheap_variables
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden

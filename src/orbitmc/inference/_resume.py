@@ -17,7 +17,7 @@ from orbitmc._util.settings import Setting, settings_of
 from orbitmc._util.text import MEMORY, quote
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.estimate.marginals import Marginals
-from orbitmc.exact.partial_elimination import Fringe, eliminate_fringe
+from orbitmc.graph.fringe import Fringe, eliminate_fringe
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import marginals_query

@@ -22,14 +22,14 @@ from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.exact.partial_elimination import (
+from orbitmc.exact.plan import SECONDS_PER_BUCKET, predict, require_fit
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.feasibility import explain_contradiction
+from orbitmc.graph.fringe import (
     MOST_VARIABLES_TO_ELIMINATE,
     Fringe,
     eliminate_fringe,
 )
-from orbitmc.exact.plan import SECONDS_PER_BUCKET, predict, require_fit
-from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components, select_variables

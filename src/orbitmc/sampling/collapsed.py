@@ -21,12 +21,12 @@ from orbitmc._simd.random import COLUMNS, Stream
 from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, floats, indices, starts
 from orbitmc.estimate.statistics import Statistics, part_lengths
 from orbitmc.estimate.tally import PARTS, rows_of
-from orbitmc.exact.partial_elimination import Fringe, Given
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.fringe import Fringe, Given
 from orbitmc.graph.relevance import components
 
 if TYPE_CHECKING:
-    from orbitmc.exact.problem import Scope
+    from orbitmc.graph.fringe import Scope
     from orbitmc.sampling.observers import Needed, Observer
     from orbitmc.sampling.pack import Pack
 

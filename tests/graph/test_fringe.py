@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.partial_elimination import eliminate_fringe
 from orbitmc.graph.builder import Builder
+from orbitmc.graph.fringe import eliminate_fringe
 from orbitmc.models._ising import ising_grid
 from tests.exact.random_graphs import random_graph
 from tests.oracle.enumeration import log_weights_of_all

@@ -19,41 +19,16 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.problem import Scope, prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum
 from orbitmc.graph.transforms import copy_factors, merge_factors
 
-MOST_CHEAP_ENTRIES = 2**10  # of a table that is made to sum a variable out
 MOST_NEIGHBOURS_SUMMED = 64
-
 MOST_VARIABLES_TO_ELIMINATE = 20_000  # more are left as they are: they would take seconds
 
+Scope = tuple[int, ...]
 Table = tuple[Scope, Floats]
-
-
-def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_CHEAP_ENTRIES) -> FactorGraph:
-    """Sum out variables while the tables that it takes have at most so many entries.
-
-    A graph with clauses that are too long for a table stays as it is.
-
-    >>> import orbitmc as om
-    >>> graph = om.ising_grid(12, 12, 0.3).graph
-    >>> eliminate_cheap_variables(graph).variables < graph.variables / 2
-    True
-    """
-    if graph.variables > MOST_VARIABLES_TO_ELIMINATE:
-        return graph
-    problem = prepare(graph)
-    if len(problem.sizes) > sum(place >= 0 for place in problem.place):
-        return graph  # helpers of long clauses are no variables of their own
-    tables = dict(enumerate(zip(problem.scopes, problem.tables, strict=True)))
-    sums = sum_out_cheapest(problem.sizes, tables, most)
-    gone = {step.variable for step in sums}
-    left = [variable for variable in range(len(problem.sizes)) if variable not in gone]
-    constant = exact_sum([problem.constant, *(step.top for step in sums)])
-    return _build_graph(left, list(tables.values()), problem.sizes, constant)
 
 
 class SummedOut(NamedTuple):
@@ -128,17 +103,6 @@ def _entries(sizes: Sequence[int], near: Collection[int], variable: int) -> floa
     if len(near) > MOST_NEIGHBOURS_SUMMED:
         return math.inf
     return sizes[variable] * math.prod(sizes[member] for member in near)
-
-
-def _build_graph(
-    variables: Sequence[int], tables: Sequence[Table], sizes: Sequence[int], constant: float
-) -> FactorGraph:
-    place = {variable: number for number, variable in enumerate(variables)}
-    builder = Builder([sizes[variable] for variable in variables])
-    builder.constant = constant
-    for scope, table in tables:
-        builder.add_factor([place[variable] for variable in scope], table)
-    return builder.build()
 
 
 def add_tables(tables: Sequence[Table], sizes: Sequence[int]) -> Table:
