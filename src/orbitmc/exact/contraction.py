@@ -402,7 +402,7 @@ def tables_in_order(problem: Problem, tree: Tree) -> list[Floats]:
 def terms_in(
     bucket: Bucket,
     tree: Tree,
-    tables: Sequence[Floats],
+    tables: Sequence[Floats] | Mapping[int, Floats],
     messages: Mapping[int, Floats],
     arithmetic: Arithmetic,
 ) -> list[Term]:
@@ -492,6 +492,17 @@ class Passes:
         """What is put together in a bucket."""
         return terms_in(bucket, self.tree, self.tables, self.messages, self.arithmetic)
 
+    def terms_of_draws(self, bucket: Bucket) -> tuple[list[Term], Arithmetic]:
+        """What is put together in a bucket; as logarithms, if its products differ too much."""
+        factors = self.tree.factors[bucket.variable]
+        children = self.tree.children[bucket.variable]
+        if self._span(Group(tuple(factors), tuple(children))) <= self.most_span:
+            return self.terms(bucket), self.arithmetic
+        with np.errstate(divide="ignore"):
+            tables = {factor: np.log(self.tables[factor]) for factor in factors}
+            messages = {child: np.log(self.messages[child]) for child in children}
+        return terms_in(bucket, self.tree, tables, messages, LOGARITHMIC), LOGARITHMIC
+
     def _look_up(self) -> None:
         """Stop if somebody wants that, or time is over."""
         check_interrupt()
@@ -574,7 +585,7 @@ class Passes:
             segment = self.layout.message[variable]
             self.messages[variable] = pool.table[self._place(segment)]
             self.span[variable] = float(pool.span[segment])
-        scales: list[float] = np.log(pool.scale[buckets.message[run.first : last]]).tolist()
+        scales: list[float] = pool.log_scale[buckets.message[run.first : last]].tolist()
         self.scale.update(zip(run.variables, scales, strict=True))
         return scales
 
@@ -653,7 +664,7 @@ class Passes:
             self._look_up()
             start = max(0, end - BUCKETS_AT_ONCE)
             some = is_needed[start:end]
-            send_down(buckets, pool, run.first + start, run.first + end, some)
+            send_down(buckets, pool, run.first + start, run.first + end, self.most_span, some)
             end = start
         for place in np.flatnonzero(is_needed).tolist():
             variable, start = run.variables[place], buckets.marginal_start[run.first + place]
