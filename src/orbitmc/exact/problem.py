@@ -82,15 +82,20 @@ def _full_tables(graph: FactorGraph) -> tuple[list[int], list[Scope], list[Float
     tables: list[Floats] = []
     flat, bounds = graph.scope.tolist(), graph.scope_start.tolist()
     numbers, starts = graph.table_of.tolist(), graph.table_start.tolist()
+    expanded: dict[tuple[object, ...], Floats] = {}  # clauses of a rule are alike
     for factor in range(graph.factors):
         scope = tuple(flat[bounds[factor] : bounds[factor + 1]])
+        shape = [sizes[variable] for variable in scope]
         if factor < graph.first_clause:
             entries = graph.table[starts[numbers[factor]] : starts[numbers[factor] + 1]]
             scopes.append(scope)
-            tables.append(entries.reshape([sizes[variable] for variable in scope]))
+            tables.append(entries.reshape(shape))
         elif len(scope) <= LONGEST_EXPANDED:
+            kind = (numbers[factor], *shape, graph.satisfying_of(factor).tobytes())
+            if kind not in expanded:
+                expanded[kind] = graph.full_table(factor)
             scopes.append(scope)
-            tables.append(graph.full_table(factor))
+            tables.append(expanded[kind])
         else:
             _chain_clause(graph, factor, sizes, scopes, tables)
     return sizes, scopes, tables
@@ -127,8 +132,10 @@ def _drop_impossible(
 ) -> None:
     """Remove values that some factor excludes, until every value has support in every factor.
 
-    Tables are sliced in place; what remains has the same weights, so the answer stays exact.
+    Lists are changed, tables are not; what remains has the same weights, so the answer stays exact.
     """
+    every_table = {id(table): table for table in tables}  # they live on: no other gets their id
+    full = {number for number, table in every_table.items() if _supports_all(table)}
     readers: dict[int, list[int]] = {}
     for factor, scope in enumerate(scopes):
         for variable in scope:
@@ -138,6 +145,8 @@ def _drop_impossible(
     while waiting:
         factor = waiting.popleft()
         queued.discard(factor)
+        if id(tables[factor]) in full:
+            continue
         finite = tables[factor] > -np.inf
         if not finite.any():
             raise ContradictionError("no state is possible: the hard constraints contradict")
@@ -154,6 +163,15 @@ def _drop_impossible(
                     waiting.append(reader)
                     queued.add(reader)
             finite = tables[factor] > -np.inf
+
+
+def _supports_all(table: Floats) -> bool:
+    """Whether every value of every variable is possible."""
+    finite = table > -np.inf
+    axes = range(finite.ndim)
+    return all(
+        finite.any(axis=tuple(other for other in axes if other != axis)).all() for axis in axes
+    )
 
 
 def _merge_tables(
