@@ -164,6 +164,10 @@ MOST_SPAN = 600.0
 and so are their inverses."""
 
 
+class OutOfTimeError(LimitError):
+    """Elimination takes longer than it may."""
+
+
 class TooWideError(Exception):
     """Weights of a bucket differ by more than doubles hold."""
 
@@ -507,7 +511,7 @@ class Passes:
         """Stop if somebody wants that, or time is over."""
         check_interrupt()
         if working_time() > latest_time():
-            raise LimitError("exact elimination was not over in the time there is for it")
+            raise OutOfTimeError("exact elimination was not over in the time there is for it")
 
     def _place(self, segment: int) -> slice:
         start = self.layout.buckets.place
