@@ -389,7 +389,7 @@ def _over_all_values(
     for variable in wanted:
         place = problem.place[variable]
         whole = np.zeros(problem.cardinality[variable])
-        whole[problem.possible[variable]] = tables[place] if place >= 0 else 1.0
+        np.add.at(whole, problem.possible[variable], tables[place] if place >= 0 else 1.0)
         result.append(floats(whole))
     return tuple(result)
 

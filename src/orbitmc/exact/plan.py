@@ -26,6 +26,7 @@ from orbitmc.exact.tree import (
     condition,
 )
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.probing import probe
 
 COMFORT = 2**29  # bytes for which nobody needs to compute messages twice
 MOST_HELD = 6  # binary variables that may be held: each doubles the time
@@ -107,7 +108,7 @@ def predict(
     until = working_time() + max(seconds, FIRST_SHARE * within)
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
-    problem = prepare(graph)
+    problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
     hint = remembered_order(graph, problem)
     plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
     remember_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
