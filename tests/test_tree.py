@@ -18,7 +18,8 @@ PLAN = {
     *("groups", "symmetry", "kernels", "tuning", "sampling", "estimate", "exact", "inference"),
     *("lifted", "compare", "report", "cli"),
 }
-MOST_FILES, MOST_PACKAGES = 263, 36  # 250 and 35 of the plan; lifted, exact, probing
+# 250 and 35 of the plan, those of lifted and exact, probing, and what is loaded with Numba only
+MOST_FILES, MOST_PACKAGES = 264, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():

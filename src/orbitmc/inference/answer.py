@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbitmc import inference, tuning
+from orbitmc import estimate, exact, inference, kernels, sampling, tuning
+from orbitmc import graph as graphs
 from orbitmc._numba.compile_log import spent_before, time_limit, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.text import first_few
@@ -27,13 +28,7 @@ from orbitmc.estimate.marginals import (
     sampled_marginals,
     with_warnings,
 )
-from orbitmc.estimate.statistics import Statistics
-from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
-from orbitmc.exact.contraction import OutOfTimeError
-from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.exact.plan import EliminationPlan, predict
-from orbitmc.graph.feasibility import explain_contradiction, possible_states
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
@@ -47,24 +42,18 @@ from orbitmc.inference.plan import (
     require_memory,
     sampling_bytes_of,
 )
-from orbitmc.inference.progress import NotebookBar, ProgressObserver
 from orbitmc.inference.query import Answer, Query, Question, View, narrow, view_of
 from orbitmc.inference.settings import Settings
-from orbitmc.kernels.protocol import freed_variables, remarks_on
-from orbitmc.sampling.pack import start_values
-from orbitmc.sampling.run import Run, RunObserver, partial_answer
-from orbitmc.sampling.sampler import continue_sampling, sample
 
 if TYPE_CHECKING:
+    from orbitmc.estimate.statistics import Statistics
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.checkpoint import CheckpointWriter
     from orbitmc.sampling.observers import Observer
+    from orbitmc.sampling.run import Run, RunObserver
 
 
-TALLIES: Mapping[str, type] = {
-    "rao-blackwell": RaoBlackwellTally,
-    "values": ValueTally,
-}
 HURRY = "no time to look for modes that chains may have missed"
 TOO_SHORT = "no control variates: the run is too short to find out whether they pay"
 TOO_SLOW = "exact elimination took longer than expected and was given up"
@@ -104,7 +93,7 @@ def answer(
             try:
                 with _elimination_in_time(plan.elimination, settings):
                     return answer_plan(question, plan, observers)
-            except OutOfTimeError:
+            except exact.OutOfTimeError:
                 plan = question.plan(replace(settings, method="gibbs"))
                 plan = replace(plan, reason=TOO_SLOW, reserve=reserve, left_out=left_out)
         if writer is None:
@@ -140,7 +129,7 @@ def _bind(query: Query[Answer], view: View, settings: Settings) -> tuple[Questio
         return question, 0
     part, left_out = relevant(view.model, question.needs)
     if left_out is not None:
-        possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
+        graphs.possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
     if part is view.model:
         return question, 0
     return query.bind(narrow(view, part)), len(view.model.names) - len(part.names)
@@ -160,7 +149,7 @@ def answer_plan(
             return question.from_elimination(plan)
         return question.from_chains(plan, observers)
     except ContradictionError as error:
-        raise explain_contradiction(plan.model, error) from None
+        raise graphs.explain_contradiction(plan.model, error) from None
 
 
 def _answer_from_cache(
@@ -218,9 +207,9 @@ def require_possible(plan: Plan) -> None:
     """Refuse a model without any possible state, where an answer would not notice."""
     graph = plan.model.graph
     if plan.elimination is None:
-        start_values(graph, 1, np.random.SeedSequence(0))
+        sampling.pack.start_values(graph, 1, np.random.SeedSequence(0))
     else:
-        eliminate(graph, memory=plan.settings.memory, plan=plan.elimination, wanted=[])
+        exact.marginals(graph, memory=plan.settings.memory, plan=plan.elimination, wanted=[])
 
 
 # Run chains, and say what they have learned.
@@ -250,14 +239,14 @@ def run_chains(
             require_memory(needed, settings)
     with observe_run(observers) as watching, naming(model):
         if saved is not None:
-            run = continue_sampling(
+            run = sampling.sampler.continue_sampling(
                 resumed,
                 threads=settings.threads,
                 executor=settings.executor,
                 watchers=watching,
             )
             return run, chosen
-        run = sample(
+        run = sampling.sample(
             prepared,
             chosen.kernel,
             schedule,
@@ -266,7 +255,7 @@ def run_chains(
             lanes=settings.lane_count,
             threads=settings.threads,
             executor=settings.executor,
-            kind=TALLIES.get(settings.estimator, RaoBlackwellTally),
+            kind=_tally_of(settings),
             controlled=not _why_no_control_variates(settings),
             room=settings.memory - needed,
             watchers=watching,
@@ -277,6 +266,11 @@ def run_chains(
     return run, chosen
 
 
+def _tally_of(settings: Settings) -> type:
+    tallies = estimate.tally.TALLIES
+    return tallies.get(settings.estimator, tallies["rao-blackwell"])
+
+
 @contextmanager
 def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
     """The watchers of a run, and a bar in notebooks."""
@@ -284,7 +278,7 @@ def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
         yield [*watchers]
         return
 
-    bar = ProgressObserver(NotebookBar())
+    bar = inference.ProgressObserver(inference.NotebookBar())
     try:
         yield [*watchers, bar]
     finally:
@@ -319,9 +313,9 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     model, settings, choice = plan.model, plan.settings, plan.choice
     hasty = run.interrupted and not run.recorded
     if hasty:
-        run = partial_answer(run)
+        run = sampling.run.partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
-    remark, approximate = remarks_on(run.kernel, run.outcomes)
+    remark, approximate = kernels.protocol.remarks_on(run.kernel, run.outcomes)
     hurry = HURRY if run.heaviest is None and not run.independent else ""
     about = About(
         method=_method_used(plan),
@@ -376,7 +370,9 @@ def _affords_elimination(plan: Plan) -> bool:
 
     seconds = min(LOOK_SECONDS, LOOK_SHARE * (settings.seconds or math.inf))
     try:
-        return is_affordable(predict(graph, memory=settings.memory, seconds=seconds), settings)
+        return is_affordable(
+            exact.predict(graph, memory=settings.memory, seconds=seconds), settings
+        )
     except LimitError:
         return False
 
@@ -417,7 +413,7 @@ def _statistics(run: Run, chosen: PlannedKernel) -> Statistics:
         return known
     if run.drawn_anew:
         return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
-    freed = freed_variables(run.kernel, run.graph)
+    freed = kernels.protocol.freed_variables(run.kernel, run.graph)
     if freed is None:
         return known
     return replace(known, open_lanes=np.where(freed, known.lanes, known.open_lanes))
@@ -478,7 +474,7 @@ def eliminate_marginals(plan: Plan) -> Marginals:
     """Marginals by elimination; those that no query names are not computed."""
     model, query = plan.model, plan.query
     wanted = [*model.index.values()] if query is None else _free(model, query)
-    result = eliminate(
+    result = exact.marginals(
         model.graph, memory=plan.settings.memory, plan=plan.elimination, wanted=wanted
     )
     finite = math.isfinite(result.log_z)
