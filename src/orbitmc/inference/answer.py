@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbitmc import inference, tuning
+from orbitmc import estimate, exact, inference, kernels, sampling, tuning
+from orbitmc import graph as graphs
 from orbitmc._numba.compile_log import spent_before, time_limit, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.text import first_few
@@ -27,12 +28,7 @@ from orbitmc.estimate.marginals import (
     sampled_marginals,
     with_warnings,
 )
-from orbitmc.estimate.statistics import Statistics
-from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
-from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.exact.plan import predict
-from orbitmc.graph.feasibility import explain_contradiction, possible_states
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
@@ -46,27 +42,22 @@ from orbitmc.inference.plan import (
     require_memory,
     sampling_bytes_of,
 )
-from orbitmc.inference.progress import NotebookBar, ProgressObserver
 from orbitmc.inference.query import Answer, Query, Question, View, narrow, view_of
 from orbitmc.inference.settings import Settings
-from orbitmc.kernels.protocol import freed_variables, remarks_on
-from orbitmc.sampling.collapsed import recovery_of
-from orbitmc.sampling.pack import start_values
-from orbitmc.sampling.run import Run, RunObserver, partial_answer
-from orbitmc.sampling.sampler import continue_sampling, sample
 
 if TYPE_CHECKING:
+    from orbitmc.estimate.statistics import Statistics
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.checkpoint import CheckpointWriter
     from orbitmc.sampling.observers import Observer
+    from orbitmc.sampling.run import Run, RunObserver
 
 
-TALLIES: Mapping[str, type] = {
-    "rao-blackwell": RaoBlackwellTally,
-    "values": ValueTally,
-}
 HURRY = "no time to look for modes that chains may have missed"
 TOO_SHORT = "no control variates: the run is too short to find out whether they pay"
+TOO_SLOW = "exact elimination took longer than expected and was given up"
+ELIMINATION_SHARE = 0.5  # of the seconds that are left, for elimination that takes unusually long
 LOOK_SECONDS, LOOK_SHARE = 0.5, 0.02  # to see whether elimination is worth advising
 MOST_LOOKED_AT = 20_000  # variables for which that is enough time
 
@@ -98,10 +89,27 @@ def answer(
         plan = replace(question.plan(settings), reserve=reserve, left_out=left_out)
         if left_out:
             plan = replace(plan, reason=f"{_describe_part(plan)}; {plan.reason}")
+        if plan.elimination is not None and settings.method == "auto":
+            try:
+                with _elimination_in_time(plan.elimination, settings):
+                    return answer_plan(question, plan, observers)
+            except exact.OutOfTimeError:
+                plan = question.plan(replace(settings, method="gibbs"))
+                plan = replace(plan, reason=TOO_SLOW, reserve=reserve, left_out=left_out)
         if writer is None:
             return answer_plan(question, plan, observers)
         writer.record.update(plan.record())
         return answer_plan(question, plan, [*observers, writer])
+
+
+def _elimination_in_time(
+    elimination: EliminationPlan, settings: Settings
+) -> AbstractContextManager[None]:
+    """Let elimination end that takes much longer than `auto` expected; there is sampling."""
+    if settings.seconds is None:
+        return nullcontext()
+    left = settings.seconds - spent_before()
+    return time_limit(min(left, max(ELIMINATION_SHARE * left, 2.0 * elimination.seconds)))
 
 
 def require_no_checkpoint(settings: Settings) -> None:
@@ -121,7 +129,7 @@ def _bind(query: Query[Answer], view: View, settings: Settings) -> tuple[Questio
         return question, 0
     part, left_out = relevant(view.model, question.needs)
     if left_out is not None:
-        possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
+        graphs.possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
     if part is view.model:
         return question, 0
     return query.bind(narrow(view, part)), len(view.model.names) - len(part.names)
@@ -141,7 +149,7 @@ def answer_plan(
             return question.from_elimination(plan)
         return question.from_chains(plan, observers)
     except ContradictionError as error:
-        raise explain_contradiction(plan.model, error) from None
+        raise graphs.explain_contradiction(plan.model, error) from None
 
 
 def _answer_from_cache(
@@ -199,9 +207,9 @@ def require_possible(plan: Plan) -> None:
     """Refuse a model without any possible state, where an answer would not notice."""
     graph = plan.model.graph
     if plan.elimination is None:
-        start_values(graph, 1, np.random.SeedSequence(0))
+        sampling.pack.start_values(graph, 1, np.random.SeedSequence(0))
     else:
-        eliminate(graph, memory=plan.settings.memory, plan=plan.elimination, wanted=[])
+        exact.marginals(graph, memory=plan.settings.memory, plan=plan.elimination, wanted=[])
 
 
 # Run chains, and say what they have learned.
@@ -217,7 +225,7 @@ def run_chains(
     """Run chains as planned, or continue those of a checkpoint; `notes` are taken of samples."""
     model, settings, saved = plan.sampled_model, plan.settings, plan.checkpoint
     with Stopwatch() as preparing:
-        recovery = None if plan.fringe is None else recovery_of(plan.fringe)
+        recovery = None if plan.fringe is None else sampling.collapsed.recovery_of(plan.fringe)
         schedule = settings.schedule() if saved is None else saved.header.schedule
         prepared = plan.prepared or prepare_within(model.graph, schedule)
         chosen = (
@@ -234,14 +242,14 @@ def run_chains(
             require_memory(needed, settings)
     with observe_run(observers) as watching, naming(model):
         if saved is not None:
-            run = continue_sampling(
+            run = sampling.sampler.continue_sampling(
                 resumed,
                 threads=settings.threads,
                 executor=settings.executor,
                 watchers=watching,
             )
             return run, chosen
-        run = sample(
+        run = sampling.sample(
             prepared,
             chosen.kernel,
             schedule,
@@ -250,7 +258,7 @@ def run_chains(
             lanes=settings.lane_count,
             threads=settings.threads,
             executor=settings.executor,
-            kind=TALLIES.get(settings.estimator, RaoBlackwellTally),
+            kind=_tally_of(settings),
             controlled=not _why_no_control_variates(settings),
             room=settings.memory - needed,
             watchers=watching,
@@ -262,6 +270,11 @@ def run_chains(
     return run, chosen
 
 
+def _tally_of(settings: Settings) -> type:
+    tallies = estimate.tally.TALLIES
+    return tallies.get(settings.estimator, tallies["rao-blackwell"])
+
+
 @contextmanager
 def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
     """The watchers of a run, and a bar in notebooks."""
@@ -269,7 +282,7 @@ def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
         yield [*watchers]
         return
 
-    bar = ProgressObserver(NotebookBar())
+    bar = inference.ProgressObserver(inference.NotebookBar())
     try:
         yield [*watchers, bar]
     finally:
@@ -304,10 +317,10 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     model, settings, choice = plan.model, plan.settings, plan.choice
     hasty = run.interrupted and not run.recorded
     if hasty:
-        run = partial_answer(run)
+        run = sampling.run.partial_answer(run)
     graph, recovery = run.answered_graph, run.recording.recovery
     domains = possible_values(graph) if graph.has_zeros() else None
-    remark, approximate = remarks_on(run.kernel, run.outcomes)
+    remark, approximate = kernels.protocol.remarks_on(run.kernel, run.outcomes)
     hurry = HURRY if run.heaviest is None and not run.independent else ""
     about = About(
         method=_method_used(plan),
@@ -363,7 +376,9 @@ def _affords_elimination(plan: Plan) -> bool:
 
     seconds = min(LOOK_SECONDS, LOOK_SHARE * (settings.seconds or math.inf))
     try:
-        return is_affordable(predict(graph, memory=settings.memory, seconds=seconds), settings)
+        return is_affordable(
+            exact.predict(graph, memory=settings.memory, seconds=seconds), settings
+        )
     except LimitError:
         return False
 
@@ -404,7 +419,10 @@ def _statistics(run: Run, chosen: PlannedKernel) -> Statistics:
         return known
     if run.drawn_anew:
         return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
-    freed, recovery = freed_variables(run.kernel, run.graph), run.recording.recovery
+    freed, recovery = (
+        kernels.protocol.freed_variables(run.kernel, run.graph),
+        run.recording.recovery,
+    )
     if freed is None:
         return known
     freed = freed if recovery is None else recovery.spread(freed)
@@ -466,7 +484,7 @@ def eliminate_marginals(plan: Plan) -> Marginals:
     """Marginals by elimination; those that no query names are not computed."""
     model, query = plan.model, plan.query
     wanted = [*model.index.values()] if query is None else _free(model, query)
-    result = eliminate(
+    result = exact.marginals(
         model.graph, memory=plan.settings.memory, plan=plan.elimination, wanted=wanted
     )
     finite = math.isfinite(result.log_z)
