@@ -123,9 +123,12 @@ def _auto(overview: "Overview") -> str:
     part = "" if needed == free else f"needs {needed:,} of {free:,} variables, "
     if exact == needed:
         return f"{part}eliminates all of them" if part else "eliminates all variables"
+    sampled = f"eliminates {exact:,} of them, samples {needed - exact:,}"
     if exact == 0:
-        return f"{part}samples all of them" if part else "samples all variables"
-    return f"{part}eliminates {exact:,} of them, samples {needed - exact:,}"
+        sampled = "samples all of them" if part else "samples all variables"
+    core = needed - exact - overview.summed_out
+    only = f"; {core:,} only, unless jumps along symmetries pay: the rest is exact given these"
+    return f"{part}{sampled}{only if overview.summed_out else ''}"
 
 
 # `orbitmc convert`: the same model in another format.
