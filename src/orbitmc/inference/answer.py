@@ -239,6 +239,7 @@ def run_chains(
             )
         else:
             needed = sampling_bytes_of(prepared, chosen.kernel, settings)
+            needed += 0 if recovery is None else recovery.bytes(settings.pack_count)
             require_memory(needed, settings)
     with observe_run(observers) as watching, naming(model):
         if saved is not None:
@@ -333,7 +334,7 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
         outcomes=run.outcomes,
         estimator=_estimator_used(run, settings),
         interrupted=run.interrupted,
-        moves=settings.moves,
+        moves=settings.moves if plan.fringe is None else None,
         race=tuple(asdict(price) for price in choice.prices) if choice else (),
         ruled_out=plan.ruled_out,
         course=tuple(run.course),

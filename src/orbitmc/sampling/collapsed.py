@@ -74,6 +74,13 @@ class Recovery:
         """The variables that do not depend on the core at all: they are exact."""
         return np.asarray(self.depends.sum(axis=1) == 0).reshape(-1)
 
+    def bytes(self, packs: int) -> int:
+        """What it takes on top of a run of the core: counts, and sums of all variables."""
+        rows, columns = self.matrix.shape
+        return 8 * PARTS * COLUMNS * packs * (int(columns) + 2 * int(rows)) + 16 * int(
+            self.matrix.nnz
+        )
+
     def tallies(
         self, packs: Sequence[Pack], recorded: int, lanes: int, looks: int
     ) -> list[RecoveredTally]:
