@@ -308,13 +308,20 @@ class RecoveredStates:
 
     def __init__(self, notes: Observer, fringe: Fringe, seed: int) -> None:
         self.notes, self.seed = notes, seed
-        self.variables = fringe.whole.variables
-        drawn = _needed_steps(fringe, np.arange(self.variables)[notes.needed].tolist())
-        self.network = network_of(drawn, fringe.whole.cardinality.tolist())
-        read = {member for step in drawn for member in step.given}
-        read.update(np.arange(self.variables)[notes.needed].tolist())
-        self.core = np.flatnonzero(np.isin(fringe.places, sorted(read)))
-        self.places = fringe.places[self.core]
+        wanted = np.arange(fringe.whole.variables)[notes.needed]
+        steps = _needed_steps(fringe, wanted.tolist())
+        read = [member for step in steps for member in (step.variable, *step.given)]
+        variables = np.unique(np.concatenate([wanted, np.array(read, dtype=np.int64)]))
+        row = {variable: number for number, variable in enumerate(variables.tolist())}
+        drawn = [
+            Given(row[variable], tuple(row[member] for member in given), chances)
+            for variable, given, chances in steps
+        ]
+        self.network = network_of(drawn, fringe.whole.cardinality[variables].tolist())
+        self.rows = len(variables)
+        self.shown = np.searchsorted(variables, wanted)
+        self.core = np.flatnonzero(np.isin(fringe.places, variables))
+        self.core_rows = np.searchsorted(variables, fringe.places[self.core])
 
     @property
     def needed(self) -> Needed:
@@ -326,12 +333,12 @@ class RecoveredStates:
         return self.notes.waiting
 
     def note(self, number: int, states: Bytes, recorded: int) -> None:
-        whole = np.zeros((self.variables, states.shape[1]), dtype=np.uint8)
-        whole[self.places] = states
+        values = np.zeros((self.rows, states.shape[1]), dtype=np.uint8)
+        values[self.core_rows] = states
         seed = np.random.SeedSequence(self.seed, spawn_key=(Stream.FRINGE, number, recorded))
         levels = np.random.default_rng(seed).random((len(self.network.variable), states.shape[1]))
-        draw_network(self.network, levels, whole)
-        self.notes.note(number, whole[self.notes.needed], recorded)
+        draw_network(self.network, levels, values)
+        self.notes.note(number, values[self.shown], recorded)
 
     def spread(self, recorded: int, lanes: int) -> Floats:
         return self.notes.spread(recorded, lanes)
