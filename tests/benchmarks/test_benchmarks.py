@@ -34,6 +34,7 @@ NAMES = (
     "questions",
     "stuck",
     "wide_networks",
+    "mixed",
 )
 
 
