@@ -67,7 +67,9 @@ def main() -> None:
         rows.append([name, *compared.values()])
     columns = ["network", "core", "error", "all sampled", "times less error² CPU", "scores"]
     print_table("Sparse networks of degree 2.2, medians of five runs", columns, rows)
-    write_results(asked.results, "mixed", results, quick=asked.quick, seconds=seconds)
+    write_results(
+        asked.results, "mixed", results, quick=asked.quick, seconds=seconds, repetitions=SEEDS
+    )
 
 
 def component_truth(model: Model, components: int) -> np.ndarray:

@@ -91,7 +91,7 @@ def sparse_tables(rng: Rng) -> Model:
 
 def grid_with_tails(rng: Rng) -> Model:
     """A grid of spins on which paths hang; some of them join two spins of the grid."""
-    side, tails, length = 4, 6, 3
+    side, tails, length = 6, 6, 3
     edges = [(k, k + 1) for k in range(side * side) if (k + 1) % side]
     edges += [(k, k + side) for k in range(side * side - side)]
     spins = side * side
@@ -109,7 +109,7 @@ def grid_with_tails(rng: Rng) -> Model:
 
 def grid_beside_components(rng: Rng) -> Model:
     """A grid of spins, and small trees and triangles beside it."""
-    side, parts = 4, int(rng.integers(3, 9))
+    side, parts = 6, int(rng.integers(3, 9))
     edges = [(k, k + 1) for k in range(side * side) if (k + 1) % side]
     edges += [(k, k + side) for k in range(side * side - side)]
     for first in range(side * side, side * side + 3 * parts, 3):
