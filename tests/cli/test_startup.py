@@ -11,7 +11,8 @@ from orbitmc import _numba
 from orbitmc.cli import session
 from tests.cli.commands import orbitmc, orbitmc_alone
 
-RING = Path(__file__).parents[2] / "examples" / "ring.uai"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+RING, SPRINKLER = EXAMPLES / "ring.uai", EXAMPLES / "sprinkler.bif"
 HEAVY = ("numba", "scipy", "numpy", "llvmlite", "pandas")
 
 
@@ -56,14 +57,24 @@ def modules(code):
     return done.stdout.splitlines()[-1].split()
 
 
-@pytest.mark.parametrize("method", ["exact", "gibbs"])
-def test_a_question_loads_what_it_needs(method):
+@pytest.mark.parametrize(("method", "most"), [("exact", 72), ("gibbs", 105)])
+def test_a_question_loads_what_it_needs(method, most):
     words = ["infer", str(RING), "--method", method]
     words += ["--samples", "2"] if method == "gibbs" else []
     loaded = modules(INFER.format(words))
-    assert len(loaded) <= 105
+    assert len(loaded) <= most
     unused = {"orbitmc.cli.compare", "orbitmc.cli.questions", "orbitmc.tuning.race"}
     assert not unused & set(loaded)
+
+
+@pytest.mark.parametrize("more", [[], ["-e", "grass=wet"], ["-q", "rain"], ["--json"]])
+def test_a_small_network_is_answered_without_numba_and_scipy(more):
+    assert loaded(INFER.format(["infer", str(SPRINKLER), *more])) == ["numpy"]
+
+
+def test_chains_load_numba():
+    words = ["infer", str(SPRINKLER), "--method", "gibbs", "--samples", "2"]
+    assert "numba" in loaded(INFER.format(words))
 
 
 def test_a_race_loads_no_approximations_before_a_jump_needs_them():

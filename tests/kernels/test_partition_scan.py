@@ -11,9 +11,9 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Equivalence, Model
-from orbitmc.kernels import _partition_scan as module
-from orbitmc.kernels._partition_scan import partition_scan
+from orbitmc.kernels import relations as module
 from orbitmc.kernels.protocol import constrained_variables, freed_variables, steps
+from orbitmc.kernels.relations import partition_scan
 from orbitmc.kernels.testing.exact import states, transition_matrix
 from orbitmc.sampling.pack import start_pack
 from orbitmc.sampling.partition_tally import PartitionTally, PartitionValueTally

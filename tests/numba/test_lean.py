@@ -9,8 +9,9 @@ from numba.core.codegen import JITCodeLibrary
 
 from orbitmc._numba import internals as lean
 from orbitmc._numba.compile_log import Work, announce
+from orbitmc._numba.dispatchers import INNER
 from orbitmc._numba.internals import OuterCompiler
-from orbitmc._numba.jit import INNER, compiled
+from orbitmc._numba.jit import compiled
 
 
 def roots(inner_options, outer_options):

@@ -88,7 +88,7 @@ def test_an_error_in_a_unit_reaches_python_through_its_caller():
 
 
 def compiled_units():
-    return len(_take_steps.overloads), len(packs._record.overloads)
+    return len(_take_steps.dispatcher.overloads), len(packs._record.dispatcher.overloads)
 
 
 def test_known_kernels_in_a_new_combination_compile_nothing_but_the_combination():

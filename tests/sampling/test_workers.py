@@ -92,9 +92,9 @@ def test_best_states_are_searched_on_workers(kind):
 
 def test_what_workers_are_sent_compiles_nothing_anew():
     om.marginals(GRID, method="gibbs", samples=400, seed=3)
-    before = len(_advance.signatures)
+    before = len(_advance.dispatcher.signatures)
     om.marginals(GRID, method="gibbs", samples=400, seed=3, executor=Copying())
-    assert len(_advance.signatures) == before
+    assert len(_advance.dispatcher.signatures) == before
 
 
 def test_processes_give_the_same_bytes():

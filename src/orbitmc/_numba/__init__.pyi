@@ -6,6 +6,9 @@ from orbitmc._numba.compile_log import require_time as require_time
 from orbitmc._numba.compile_log import time_limit as time_limit
 from orbitmc._numba.compile_log import timed as timed
 from orbitmc._numba.compile_log import working_time as working_time
+from orbitmc._numba.dispatchers import is_kept as is_kept
+from orbitmc._numba.dispatchers import outer_dispatcher as outer_dispatcher
+from orbitmc._numba.dispatchers import unit_dispatcher as unit_dispatcher
 from orbitmc._numba.jit import Stopwatch as Stopwatch
 from orbitmc._numba.jit import ThreadClock as ThreadClock
 from orbitmc._numba.jit import WorkClock as WorkClock

@@ -16,7 +16,6 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
-from orbitmc._numba.units import FrameType
 from orbitmc.errors import LimitError
 
 LOGGER = logging.getLogger("orbitmc")
@@ -149,12 +148,6 @@ class Remarks:
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-
-
-def name_compilation(function: Any, signature: tuple[Any, ...]) -> str:
-    """What is compiled, as a remark says it."""
-    name = f"{function.__module__}.{function.__qualname__}".removeprefix("orbitmc.")
-    return " of ".join([name, *(kind.about for kind in signature if isinstance(kind, FrameType))])
 
 
 class PausedCollection:

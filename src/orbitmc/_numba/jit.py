@@ -3,27 +3,24 @@
 `compiled` marks outermost loops. `shared` marks functions that run both inside them and, for
 tests, in the interpreter. `generic` functions let the type of one argument choose the
 implementation while compiling, which costs nothing at run time.
+
+None of them needs Numba, which takes longer to load than most small questions to answer: it is
+loaded when the first function is compiled, and then hears of all that was marked before.
 """
 
 import functools
+import importlib
 import inspect
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
-import numba
-from numba.extending import overload, register_jitable
-
-from orbitmc._numba import internals
-from orbitmc._numba.compile_log import Work, announce, listen, name_compilation, stop_listening
-from orbitmc._numba.store import MachineCode
-from orbitmc._numba.units import FrameType
+import orbitmc._numba as _numba
+from orbitmc._numba.compile_log import Work, announce, listen, stop_listening
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-INNER = {"error_model": "numpy", "fastmath": {"contract"}, **internals.inner_options()}
-"""Options of functions that run inside compiled loops."""
 
 IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
 """What every generic function does for each type."""
@@ -31,56 +28,81 @@ IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
 
 def compiled(function: F) -> F:
     """Compile a function, keep the machine code on disk, and release the GIL while it runs."""
-    return _compile_once(function, nogil=True, **internals.outer_options())
+    return Compiled(function, "outer_dispatcher")  # type: ignore[return-value]
 
 
 def unit(function: F) -> F:
     """Compile a function `(frame, number)`, that others call by address; it allocates nothing."""
-    return _compile_once(function, **internals.unit_options())
+    return Compiled(function, "unit_dispatcher")  # type: ignore[return-value]
 
 
-def _compile_once(function: F, **options: Any) -> F:
-    dispatcher = numba.njit(error_model="numpy", **options)(function)
-    if dispatcher is not function:  # they are the same where Numba is switched off
-        internals.attach_store(dispatcher, MachineCode(function, modules_of))
-        _announce_compiling(dispatcher)
-    return dispatcher  # type: ignore[no-any-return]
+class Compiled:
+    """A function that Numba gets when it is first called, or when other compiled code calls it."""
+
+    def __init__(self, function: Callable[..., Any], kind: str = "outer_dispatcher") -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._kind = kind
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """The function as Numba has it."""
+        load_numba()
+        return getattr(_numba, self._kind)(self.py_func)
+
+    @property
+    def has_code(self) -> bool:
+        """Whether there is machine code of it, for arguments of some types."""
+        return "dispatcher" in vars(self) and bool(self.dispatcher.signatures)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
 
 
-def _announce_compiling(dispatcher: Any) -> None:
-    """Tell those who listen when this function, and no other, is compiled or loaded."""
-    compile_signature = dispatcher.compile
+class Registrations:
+    """What Numba has to know of functions; it waits until Numba is loaded."""
 
-    def compile_and_tell(signature: Any) -> Any:
-        if signature in dispatcher.signatures:
-            return compile_signature(signature)
-        work = Work.LOADING if internals.is_stored(dispatcher, signature) else Work.COMPILING
-        with announce(work, name_compilation(dispatcher.py_func, signature)):
-            return compile_signature(signature)
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[str, tuple[Any, ...]]] = deque()
+        self._home: Any = None
 
-    dispatcher.compile = compile_and_tell
+    @property
+    def is_loaded(self) -> bool:
+        """Whether Numba is there."""
+        return self._home is not None
+
+    def add(self, name: str, *about: Any) -> None:
+        """Let Numba know: `name` is the function of the home of dispatchers that does it."""
+        self._waiting.append((name, about))
+        self._tell()
+
+    def load(self, home: Any) -> None:
+        """Let Numba know all that waits, and from now on everything at once."""
+        self._home = home
+        self._tell()
+
+    def _tell(self) -> None:
+        while self._waiting and self._home is not None:
+            name, about = self._waiting.popleft()
+            getattr(self._home, name)(*about)
 
 
-def modules_of(signature: Any) -> set[str]:
-    """The modules of the types in a signature, and of all that generic functions do for them."""
-    classes = {part for kind in signature for part in _classes_in(kind)}
-    bodies = {table[chosen] for table in IMPLEMENTATIONS for chosen in classes & table.keys()}
-    return {thing.__module__ for thing in classes | bodies}
+REGISTRATIONS = Registrations()
 
 
-def _classes_in(kind: Any) -> Iterator[type]:
-    """The NamedTuple classes that a type of Numba's is made of."""
-    if isinstance(kind, FrameType):
-        yield from _classes_in(kind.content)
-    if isinstance(kind, numba.types.BaseTuple):
-        yield from filter(None, [getattr(kind, "instance_class", None)])
-        for part in kind:
-            yield from _classes_in(part)
+def load_numba() -> bool:
+    """Load Numba, so that code on the disk may be used soon; false if it was there already."""
+    if REGISTRATIONS.is_loaded:
+        return False
+    with announce(Work.LOADING, "Numba"):
+        importlib.import_module("orbitmc._numba.dispatchers")
+    return True
 
 
 def shared(function: F) -> F:
     """Let compiled code call a function that stays plain Python for everybody else."""
-    return register_jitable(**INNER)(function)  # type: ignore[no-any-return]
+    REGISTRATIONS.add("register_shared", function)
+    return function
 
 
 def generic(by: str) -> Callable[[F], F]:
@@ -98,11 +120,8 @@ def generic(by: str) -> Callable[[F], F]:
         def dispatch(*arguments: Any) -> Any:
             return implementations[type(arguments[position])](*arguments)
 
-        def choose(*types: Any) -> Callable[..., Any] | None:
-            return implementations.get(getattr(types[position], "instance_class", None))  # type: ignore[arg-type]
-
-        overload(dispatch, strict=False, jit_options=INNER)(choose)
         dispatch.implementations = implementations  # type: ignore[attr-defined]
+        REGISTRATIONS.add("register_generic", dispatch, position)
         return dispatch  # type: ignore[return-value]
 
     return decorate

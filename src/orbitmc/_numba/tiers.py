@@ -5,18 +5,15 @@ is interpreted until that would take longer than compiling does. What was compil
 on the disk, is used as soon as the work takes longer than loading it.
 """
 
-import functools
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from numba.extending import typeof_impl
 
+import orbitmc._numba as _numba
 from orbitmc._numba.compile_log import Work, announce
-from orbitmc._numba.internals import is_stored
-from orbitmc._numba.jit import compiled
+from orbitmc._numba.jit import REGISTRATIONS, Compiled, load_numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,6 +22,9 @@ STEP = 5e-6
 
 LOADING = 0.05
 """Seconds that loading machine code takes."""
+
+LOADING_NUMBA = 0.5
+"""Seconds that it takes in addition as long as Numba is not loaded."""
 
 PATIENCE = 1.0
 """Seconds that all calls of one function may take before it is compiled."""
@@ -68,21 +68,26 @@ def tier(work: Callable[..., float]) -> Callable[[F], F]:
 
 def is_compiled(function: Any) -> bool:
     """Whether a tiered function is interpreted no more."""
-    return function._spent == NO_MORE or bool(function.dispatcher.signatures)
+    return bool(function._spent == NO_MORE or function.has_code)
 
 
 def compile_next(function: Any) -> None:
-    """Let a tiered function be compiled from the next call on, however short that is."""
+    """Let a tiered function be compiled from the next call on, however short that is.
+
+    Numba is loaded at once, so that the next call takes no longer than others.
+    """
     function._spent = NO_MORE
+    load_numba()
 
 
-class Tiered:
+class Tiered(Compiled):
     """A function that is interpreted while that is sooner than compiling it."""
 
+    interpreting = 0.0
+    """Seconds of all of them before Numba was loaded."""
+
     def __init__(self, function: Callable[..., Any], work: Callable[..., float]) -> None:
-        functools.update_wrapper(self, function)
-        self.py_func = function
-        self.dispatcher: Any = compiled(function)
+        super().__init__(function)
         self._work = work
         self._spent = 0.0
         self._looked = False
@@ -95,16 +100,16 @@ class Tiered:
     def _is_sooner_interpreted(self, arguments: tuple[Any, ...]) -> bool:
         if is_compiled(self):
             return False
-        seconds = self._spent + STEP * self._work(*arguments)
+        expected = STEP * self._work(*arguments)
+        all_seconds = Tiered.interpreting + expected
+        if not REGISTRATIONS.is_loaded and all_seconds < min(LOADING_NUMBA, PATIENCE):
+            return True
+        seconds = self._spent + expected
         if LOADING < seconds <= PATIENCE and not self._looked:
             self._looked = True
-            if self._is_kept(arguments):
+            if _numba.is_kept(self, arguments):
                 return False
         return seconds <= PATIENCE
-
-    def _is_kept(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether machine code for such arguments is on the disk."""
-        return is_stored(self.dispatcher, tuple(map(numba.typeof, arguments)))
 
     def _interpreted(self, arguments: tuple[Any, ...]) -> Any:
         begun = time.thread_time()
@@ -113,10 +118,7 @@ class Tiered:
             with announce(Work.INTERPRETING), np.errstate(all="ignore"):
                 return self.py_func(*arguments)
         finally:
-            self._spent += time.thread_time() - begun
-
-
-@typeof_impl.register(Tiered)  # type: ignore[untyped-decorator]
-def _type_of_tiered(function: Tiered, context: Any) -> Any:
-    """Let compiled code call what is compiled."""
-    return typeof_impl(function.dispatcher, context)
+            spent = time.thread_time() - begun
+            self._spent += spent
+            if not REGISTRATIONS.is_loaded:
+                Tiered.interpreting += spent

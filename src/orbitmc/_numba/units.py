@@ -7,7 +7,7 @@ says where arrays are and how long, and what numbers are. Its type says what the
 
 import functools
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numba
@@ -61,12 +61,12 @@ class Link(NamedTuple):
     references: tuple[Any, ...]
 
 
-def link(function: Callable[..., None], content: tuple[Any, ...], *references: Any) -> Link:
+def link(function: Any, content: tuple[Any, ...], *references: Any) -> Link:
     """Make a unit of a compiled function `(frame, number)` and of what its frame holds."""
     words: list[int] = []
     kind = _frame_type(_described(content, words), content)
     frame = np.array(words, dtype=np.uint64)
-    address = internals.address_of(function, (kind, types.int64))
+    address = internals.address_of(function.dispatcher, (kind, types.int64))
     return Link(Linked(address, _place(frame)), (frame, content, *references))
 
 

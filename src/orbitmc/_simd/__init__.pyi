@@ -15,7 +15,6 @@ from orbitmc._simd.neighbour_sums import count_agreeing_rows as count_agreeing_r
 from orbitmc._simd.neighbour_sums import fetch_row as fetch_row
 from orbitmc._simd.neighbour_sums import logistic as logistic
 from orbitmc._simd.neighbour_sums import places_of_rows as places_of_rows
-from orbitmc._simd.random import LANE_UNIT as LANE_UNIT
 from orbitmc._simd.random import Generator as Generator
 from orbitmc._simd.random import accept_by_log_ratio as accept_by_log_ratio
 from orbitmc._simd.random import bernoulli as bernoulli

@@ -40,7 +40,7 @@ from orbitmc._simd.vector_code import (
     splat,
     vector_code,
 )
-from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Width, Words, zeros
+from orbitmc._util.arrays import LANE_UNIT, Bytes, Floats, Index, Indices, Width, Words, zeros
 
 
 class Stream(IntEnum):
@@ -274,7 +274,6 @@ def _round_to_float32(builder: Any, doubles: Any) -> Any:
     return builder.call(declare(builder.module, kind, name), [doubles])
 
 
-LANE_UNIT = 32  # lanes come in multiples of this
 COLUMNS = 8  # of lanes (lane modulo eight) are independent: their spread is the error
 
 

@@ -1,3 +1,4 @@
+from orbitmc._util.arrays import LANE_UNIT as LANE_UNIT
 from orbitmc._util.arrays import Bytes as Bytes
 from orbitmc._util.arrays import Floats as Floats
 from orbitmc._util.arrays import Index as Index

@@ -15,7 +15,8 @@ Singles = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Index = int | np.integer[Any]  # a number by itself: Python's, or one of an array
-Width = tuple[int, ...]  # one entry for each 32 lanes, so that the compiler knows their number
+LANE_UNIT = 32  # lanes come in multiples of this
+Width = tuple[int, ...]  # one entry for each unit, so that the compiler knows how many lanes
 
 FEW, LONGEST = 3, 60  # items and letters that a line may show
 

@@ -74,6 +74,20 @@ class HtmlRepr:
 # Libraries that only some answers need; they are loaded when one is asked for.
 
 
+class LateModule:
+    """A module that is loaded when something of it is first used.
+
+    >>> LateModule("json").dumps([1])
+    '[1]'
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._module), name)
+
+
 def extra(library: str, name: str) -> Any:
     """Load a library, or say which extra of ours installs it.
 

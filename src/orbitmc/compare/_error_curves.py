@@ -17,12 +17,12 @@ from orbitmc._util.text import MEMORY
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.divergences import Divergence, divergence, expected_divergence
 from orbitmc.estimate.statistics import LIMIT_ROUNDING, values_of
+from orbitmc.estimate.tally import TALLIES
 from orbitmc.inference import (
     LANES,
     METHODS,
     PACKS,
     SWEEPS_PER_SAMPLE,
-    TALLIES,
     PlannedKernel,
     PreparedGraph,
     Settings,

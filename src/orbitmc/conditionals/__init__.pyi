@@ -10,6 +10,7 @@ from orbitmc.conditionals.fields import local_field as local_field
 from orbitmc.conditionals.fields import neighbour_count_field as neighbour_count_field
 from orbitmc.conditionals.layout import Conditionals as Conditionals
 from orbitmc.conditionals.layout import Scratch as Scratch
+from orbitmc.conditionals.prepared import FEW_LIMITS as FEW_LIMITS
 from orbitmc.conditionals.prepared import PreparedGraph as PreparedGraph
 from orbitmc.conditionals.prepared import fields_in_double as fields_in_double
 from orbitmc.conditionals.prepared import is_unrounded as is_unrounded

@@ -6,7 +6,8 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from orbitmc._numba.jit import INNER, shared
+from orbitmc._numba.dispatchers import INNER
+from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tier
 from orbitmc._simd.neighbour_sums import (
     add_sextet,

@@ -1,3 +1,5 @@
+from orbitmc.estimate import statistics as statistics
+from orbitmc.estimate import tally as tally
 from orbitmc.estimate.divergences import Divergence as Divergence
 from orbitmc.estimate.divergences import divergence as divergence
 from orbitmc.estimate.divergences import expected_divergence as expected_divergence

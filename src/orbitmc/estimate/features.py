@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Numbers
+from orbitmc._util.loading import LateModule
 from orbitmc.estimate.statistics import (
     LEVEL,
     UNSEEN,
@@ -30,6 +30,8 @@ from orbitmc.estimate.statistics import (
 from orbitmc.estimate.tally import PARTS, capacity
 from orbitmc.estimate.verdicts import BELIEVED, SEVEREST, VERDICTS, Quality, variable_verdicts
 from orbitmc.graph.factor_graph import FactorGraph
+
+special = LateModule("scipy.special")
 
 
 class FeatureTally(NamedTuple):
@@ -164,7 +166,7 @@ def expectations(
         summaries = of_draws(summaries, states)._replace(spread=np.sqrt(variance / states))
     unmixed, degrees = summaries.persists | summaries.drifts, COLUMNS * len(every) - 1
     error = np.maximum(summaries.spread, np.maximum(p, 1.0 - p) / states)
-    half = float(stdtrit(degrees, 0.5 + LEVEL / 2)) * error
+    half = float(special.stdtrit(degrees, 0.5 + LEVEL / 2)) * error
     rare = is_rare(alike, states)
     unseen = np.where(rare, UNSEEN / states, 0.0)
     low = np.minimum(p - half, p * (1.0 - unseen))

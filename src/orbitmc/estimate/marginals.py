@@ -1,20 +1,22 @@
 """The answer: how probable each value of each variable is, and how sure we are."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import estimate
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc._util.loading import HtmlRepr, extra, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.formatting import VARIABLES_AT_A_TIME, compact
-from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
 from orbitmc.estimate.verdicts import (
     BELIEVED,
     CODE,
@@ -35,7 +37,10 @@ from orbitmc.estimate.verdicts import (
 )
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.graph.support import Domains
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.statistics import CoursePoint, Statistics
+    from orbitmc.graph.support import Domains
 
 # Marginals of many variables in flat arrays: a column of numbers for each thing known.
 #
@@ -149,7 +154,7 @@ class Columns:
         r_hat = self.r_hat.max(initial=1.0, where=sampled)
         return float(r_hat), float(self.ess.min(initial=np.inf, where=sampled))
 
-    def take(self, places: Places) -> "Columns":
+    def take(self, places: Places) -> Columns:
         """Some variables, in a new order."""
         sizes = np.diff(self.start)[places]
         start = np.concatenate([[0], np.cumsum(sizes)])
@@ -165,7 +170,7 @@ class Columns:
 
     def of_values(
         self, names: Sequence[str], places: Places, value: Places, word: tuple[str]
-    ) -> "Columns":
+    ) -> Columns:
         """One value of each of some variables, under new names; `word` is what it is called."""
         rows = self.start[places] + value
         return Columns(
@@ -177,7 +182,7 @@ class Columns:
             part=self.part[places],
         )
 
-    def pieces(self, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator["Columns"]:
+    def pieces(self, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator[Columns]:
         """All variables, a few thousand at a time."""
         for first in range(0, len(self.names), rows_at_a_time):
             last = min(first + rows_at_a_time, len(self.names))
@@ -250,7 +255,7 @@ class Checks:
 
     symmetries: GroupTexts | None
     no_symmetries: str
-    exact: "Marginals | None"
+    exact: Marginals | None
     no_exact: str
 
 
@@ -263,11 +268,11 @@ class Provenance:
     """
 
     model: Model
-    check: Callable[["Marginals"], Checks]
+    check: Callable[[Marginals], Checks]
     evidence: Evidence | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     command: str = ""
-    in_atoms: Callable[["Marginals"], "Marginals"] | None = None
+    in_atoms: Callable[[Marginals], Marginals] | None = None
 
     @cached_property
     def conditioned_model(self) -> Model:
@@ -368,7 +373,7 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
         """A table in plain text; long ones are cut short and say so."""
         return compact(self)
 
-    def only(self, names: Sequence[str] | None) -> "Marginals":
+    def only(self, names: Sequence[str] | None) -> Marginals:
         """The part of the answer about some variables, in the order of their names; None is all."""
         if names is None:
             return self
@@ -441,12 +446,12 @@ def sampled_marginals(
     `part_of` has the connected component of each variable.
     `missed` marks variables whose numbers are known to be wrong, because a mode was missed.
     """
-    layout = values_of(model.graph.cardinality)
+    layout = estimate.statistics.values_of(model.graph.cardinality)
     probability = layout.probabilities(statistics.probability)
     low, high = layout.intervals(statistics.low, statistics.high)
     ess = layout.expand(statistics.ess, float(statistics.lanes))
     r_hat = layout.expand(statistics.r_hat, 1.0)
-    rare = is_rare(probability, layout.expand(statistics.states, np.inf))
+    rare = estimate.statistics.is_rare(probability, layout.expand(statistics.states, np.inf))
     unmixed = layout.expand(statistics.persists | statistics.drifts, False)
     quality = Quality(r_hat, ess, rare, unmixed, statistics.recorded, statistics.independent)
     start = layout.start.astype(np.int64)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, stdtrit, xlogy
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Indices, count_within, lengths, short_repr, starts
+from orbitmc._util.loading import LateModule
 from orbitmc.estimate.tally import PARTS, Tally, capacity, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
@@ -30,6 +30,8 @@ from orbitmc.graph.log_weights import log_weights_of_parts
 #
 # both follow Fisher's F distribution. `1 - 1 / F` of the columns is the share of the squared error
 # that does not shrink with time.
+
+special = LateModule("scipy.special")
 
 LIMIT_ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
 UNIT = 2.0**-53  # of a sum is rounded away with each term at most
@@ -188,10 +190,12 @@ def persistence(means: Floats, lengths: Floats, smallest: float, tested: int) ->
 def critical_ratio(first: int, second: int, level: float) -> float:
     """What F with so many degrees of freedom passes with a probability of `level`."""
     low, high = 0.0, 1.0
-    while fdtrc(first, second, high) > level:
+    while special.fdtrc(first, second, high) > level:
         low, high = high, 2.0 * high
     while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (middle, high) if fdtrc(first, second, middle) > level else (low, middle)
+        low, high = (
+            (middle, high) if special.fdtrc(first, second, middle) > level else (low, middle)
+        )
     return high
 
 
@@ -388,7 +392,7 @@ def interval(
     (at a level of 95 %); the value may be certain in them, or impossible. For other values the
     standard error has room for them.
     """
-    quantile = float(stdtrit(degrees, 0.5 + LEVEL / 2))
+    quantile = float(special.stdtrit(degrees, 0.5 + LEVEL / 2))
     shrink = quantile**2 / size
     centre = (probability + shrink / 2) / (1 + shrink)
     spread = np.sqrt(probability * (1 - probability) / size + shrink / (4 * size))
@@ -482,7 +486,7 @@ def largest_entropies(graph: FactorGraph, statistics: Statistics) -> Floats:
     layout = values_of(graph.cardinality)
     p = np.maximum(layout.probabilities(statistics.probability), 0.0)
     error = layout.expand(statistics.standard_error, 0.0)
-    entropy = -xlogy(p, p) + ERRORS_OFF * error * np.abs(np.log(np.maximum(p, error)))
+    entropy = -special.xlogy(p, p) + ERRORS_OFF * error * np.abs(np.log(np.maximum(p, error)))
     entropies: Floats = np.add.reduceat(entropy, layout.start[:-1].astype(np.int64))
     return np.minimum(entropies, np.log(graph.cardinality))
 

@@ -5,6 +5,7 @@ is the error of the whole. Time is cut into four parts of equal capacity; when a
 are merged two by two, so any run is remembered in two to four parts and drift shows.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,9 @@ class ValueTally(NamedTuple):
 
 
 Tally = RaoBlackwellTally | ValueTally
+
+TALLIES: Mapping[str, type] = {"rao-blackwell": RaoBlackwellTally, "values": ValueTally}
+"""Tallies by the estimator that needs them."""
 
 
 def tally(graph: FactorGraph, lanes: int, *, kind: type = RaoBlackwellTally) -> Tally:

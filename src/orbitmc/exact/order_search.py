@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from orbitmc._numba.compile_log import working_time
-from orbitmc._numba.jit import ThreadClock, shared
+from orbitmc._numba.jit import ThreadClock, load_numba, shared
 from orbitmc._numba.tiers import compile_next, is_compiled, tier
-from orbitmc._simd.bits import WORD_BITS, Bits, bit_count, lowest, set_bit, test_bit
+from orbitmc._simd.bits import WORD_BITS, Bits, bit_count, lowest, set_bit, test_bit, unpack_bits
 from orbitmc._util.arrays import Floats, Numbers
 
 FILL, WEIGHT, WEIGHTED_FILL = 0, 1, 2
@@ -265,6 +263,9 @@ SHORT, MANY = 0.05, 2e7
 """Seconds of search that nobody notices beside the elimination of so many entries."""
 
 LARGEST_COST = 2.0**75  # entries of orders that patches do not bring into the reach of any machine
+WORTH_LOADING = 3e7
+"""Entries whose elimination takes about as long as loading Numba."""
+
 WORTH_COMPILING = 1e8
 """Entries whose elimination takes longer than loading the code that tries orders."""
 
@@ -323,7 +324,7 @@ class _OrderSearch:
         self.rng = np.random.default_rng(seed)
         self.order = np.arange(len(log_sizes))
         self.entries = np.zeros(len(log_sizes))
-        self.cost, self.longest = np.inf, 0.0
+        self.cost, self.longest, self.interpreted = np.inf, 0.0, 0.0
         self.together = np.zeros(len(log_sizes), dtype=np.int64)
         # what the machine does besides is no reason to search less
         self.start, self.clock = working_time(), clock
@@ -334,14 +335,23 @@ class _OrderSearch:
     def is_over(self) -> bool:
         """Whether there is no time for another order, or none is worth it."""
         left = self.seconds - (working_time() - self.start)
-        if left > 0 and not is_compiled(reorder_stretch) and self.cost > WORTH_COMPILING:
-            compile_next(reorder_stretch)
-            self.longest = 0.0
+        if left > 0 and self._gets_code():
+            self.longest, self.interpreted = 0.0, self.clock()
             return False
         if left < self.longest:
             return True
         entries = self.times * self.cost
-        return self.clock() > SHORT * min(1.0, entries / MANY) + entries / ENTRIES_PER_SECOND
+        spent = self.clock() - self.interpreted
+        return spent > SHORT * min(1.0, entries / MANY) + entries / ENTRIES_PER_SECOND
+
+    def _gets_code(self) -> bool:
+        """Load Numba, or the code that tries orders, if that pays and was not done before."""
+        if is_compiled(reorder_stretch):
+            return False
+        if self.cost > WORTH_COMPILING:
+            compile_next(reorder_stretch)
+            return True
+        return self.cost > WORTH_LOADING and load_numba()
 
     def attempt(self, rule: int, slack: float, stages: Numbers) -> None:
         """Make one greedy order of everything."""
@@ -423,14 +433,21 @@ def sweeps(variables: int, edges: Numbers) -> Iterator[Numbers]:
 
 def _distances(variables: int, edges: Numbers) -> list[Numbers]:
     """Steps from a few variables, each as far as possible from those before."""
-    links = csr_array((np.ones(len(edges)), edges.T), (variables, variables))
-
-    def steps_from(start: int) -> Numbers:
-        steps = dijkstra(links, directed=False, unweighted=True, indices=start)
-        return np.asarray(np.minimum(steps, variables), dtype=np.int64)
-
-    distances = [steps_from(int(steps_from(0).argmax()))]
+    rows = bit_rows(variables, edges)
+    distances = [_steps_from(rows, int(_steps_from(rows, 0).argmax()))]
     while len(distances) < LANDMARKS:
         nearest = np.minimum.reduce(distances)
-        distances.append(steps_from(int(nearest.argmax())))
+        distances.append(_steps_from(rows, int(nearest.argmax())))
     return distances
+
+
+def _steps_from(rows: Bits, start: int) -> Numbers:
+    """Steps from one variable to each; as many as there are variables where no path leads."""
+    steps = np.full(len(rows), len(rows))
+    frontier, count = np.array([start]), 0
+    while len(frontier):
+        steps[frontier] = count
+        near = unpack_bits(np.bitwise_or.reduce(rows[frontier], axis=0)[None], len(rows))[0]
+        frontier = np.flatnonzero(near & (steps == len(rows)))
+        count += 1
+    return steps

@@ -5,13 +5,12 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from scipy.sparse import block_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from orbitmc._numba.compile_log import working_time
+from orbitmc._util.loading import LateModule
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.blocks import Steps, plan_steps, steps_within
@@ -26,6 +25,9 @@ from orbitmc.exact.tree import (
     condition,
 )
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.probing import probe
+
+sparse, csgraph = LateModule("scipy.sparse"), LateModule("scipy.sparse.csgraph")
 
 COMFORT = 2**29  # bytes for which nobody needs to compute messages twice
 MOST_HELD = 6  # binary variables that may be held: each doubles the time
@@ -107,7 +109,7 @@ def predict(
     until = working_time() + max(seconds, FIRST_SHARE * within)
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
-    problem = prepare(graph)
+    problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
     hint = remembered_order(graph, problem)
     plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
     remember_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
@@ -216,10 +218,10 @@ def _first_entries(graph: FactorGraph) -> float:
     return float(2.0 ** min(logs.min(initial=np.inf), 1000.0))
 
 
-def _reads(graph: FactorGraph) -> csr_array:
+def _reads(graph: FactorGraph) -> Any:
     """Which factor, a row each, reads which variables."""
     places = (graph.factor_of_edge, graph.scope)
-    return csr_array(
+    return sparse.csr_array(
         (np.ones(len(graph.scope), np.int32), places), (graph.factors, graph.variables)
     )
 
@@ -227,9 +229,9 @@ def _reads(graph: FactorGraph) -> csr_array:
 def _part(graph: FactorGraph) -> tuple[list[tuple[int, ...]], list[int]]:
     """Scopes inside a ball around the middle variable, renumbered, and its cardinalities."""
     factor_of, reads = graph.factor_of_edge, _reads(graph)
-    both_ways = block_array([[None, reads], [reads.T, None]], format="csr")
+    both_ways = sparse.block_array([[None, reads], [reads.T, None]], format="csr")
     middle = graph.factors + graph.variables // 2
-    reached = breadth_first_order(both_ways, middle, return_predecessors=False)
+    reached = csgraph.breadth_first_order(both_ways, middle, return_predecessors=False)
     variables = reached[reached >= graph.factors][:PART_VARIABLES] - graph.factors
     variables = variables[graph.cardinality[variables] > 1]
     number = np.full(graph.variables, -1)

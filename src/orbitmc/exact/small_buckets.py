@@ -44,12 +44,12 @@ class Pool(NamedTuple):
     """Tables, the span and the scale of each, and beliefs; marginals of the buckets' variables.
 
     A span is the logarithm of the largest entry over the smallest that is not 0. What a table was
-    divided by is its scale.
+    divided by is its scale, of which the logarithm is kept: it may be beyond all floats.
     """
 
     table: Floats
     span: Floats
-    scale: Floats
+    log_scale: Floats
     belief: Floats
     marginal: Floats
 
@@ -107,7 +107,7 @@ def empty_pool(buckets: SmallBuckets) -> Pool:
     return Pool(
         table=np.empty(entries),
         span=np.zeros(tables),
-        scale=np.ones(tables),
+        log_scale=np.zeros(tables),
         belief=np.zeros(entries),
         marginal=np.zeros(int(buckets.marginal_start[-1])),
     )
@@ -133,6 +133,46 @@ def _next_entry(buckets: SmallBuckets, bucket: int, at: Numbers, read: Numbers) 
         at[axis] = 0
 
 
+@shared
+def _log_weight(buckets: SmallBuckets, pool: Pool, bucket: int, read: Numbers, value: int) -> float:
+    """The logarithm of a product that may be beyond all floats; its terms are not."""
+    term = buckets.term_start[bucket]
+    total = 0.0
+    for k in range(buckets.term_start[bucket + 1] - term):
+        step = buckets.stride[buckets.stride_start[term + k]]
+        weight = pool.table[read[k] + value * step]
+        if weight == 0.0:
+            return -np.inf
+        total += math.log(weight)
+    return total
+
+
+@shared
+def _send_wide(buckets: SmallBuckets, pool: Pool, bucket: int, at: Numbers, read: Numbers) -> None:
+    """Sum the variable of a bucket out by logarithms: its products differ too much for floats.
+
+    The message is left as logarithms, with the largest as its scale.
+    """
+    axes, sent = buckets.axis_start[bucket], buckets.message[bucket]
+    values = buckets.size[axes]
+    highest, lowest = -np.inf, np.inf
+    for entry in range(buckets.place[sent], buckets.place[sent + 1]):
+        largest = -np.inf
+        for value in range(values):
+            largest = max(largest, _log_weight(buckets, pool, bucket, read, value))
+        total = -np.inf
+        if largest > -np.inf:
+            share = 0.0
+            for value in range(values):
+                share += math.exp(_log_weight(buckets, pool, bucket, read, value) - largest)
+            total = largest + math.log(share)
+            highest, lowest = max(highest, total), min(lowest, total)
+        pool.table[entry] = total
+        _next_entry(buckets, bucket, at, read)
+    pool.log_scale[sent] = highest
+    pool.span[sent] = highest - lowest
+
+
 @tier(_work)
 def send_up(
     buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
@@ -148,13 +188,23 @@ def send_up(
         terms = buckets.term_start[bucket + 1] - term
         span = 0.0
         for k in range(terms):
-            span += pool.span[buckets.segment[term + k]]
+            own_span = pool.span[buckets.segment[term + k]]
+            if own_span > most_span:
+                return bucket, TOO_WIDE
+            span += own_span
             read[k] = buckets.place[buckets.segment[term + k]]
-        if span > most_span:
-            return bucket, TOO_WIDE
         at[:count] = 0
         sent = buckets.message[bucket]
         start, end = buckets.place[sent], buckets.place[sent + 1]
+        if span > most_span:
+            _send_wide(buckets, pool, bucket, at, read)
+            if pool.log_scale[sent] == -np.inf:
+                return bucket, CONTRADICTION
+            if pool.span[sent] > most_span:
+                return bucket, TOO_WIDE
+            for entry in range(start, end):
+                pool.table[entry] = math.exp(pool.table[entry] - pool.log_scale[sent])
+            continue
         top, low = 0.0, np.inf
         for entry in range(start, end):
             total = 0.0
@@ -175,13 +225,18 @@ def send_up(
         for entry in range(start, end):
             pool.table[entry] /= top
         pool.span[sent] = math.log(top / low)
-        pool.scale[sent] = top
+        pool.log_scale[sent] = math.log(top)
     return last, 0
 
 
 @tier(_work)
 def send_down(
-    buckets: SmallBuckets, pool: Pool, first: int, last: int, needed: NDArray[np.bool_]
+    buckets: SmallBuckets,
+    pool: Pool,
+    first: int,
+    last: int,
+    most_span: float,
+    needed: NDArray[np.bool_],
 ) -> None:
     """Turn what is believed of messages into beliefs of all tables, and marginals.
 
@@ -197,19 +252,27 @@ def send_down(
         axes, term = buckets.axis_start[bucket], buckets.term_start[bucket]
         count = buckets.axis_start[bucket + 1] - axes
         terms = buckets.term_start[bucket + 1] - term
+        span = 0.0
         for k in range(terms):
+            span += pool.span[buckets.segment[term + k]]
             read[k] = buckets.place[buckets.segment[term + k]]
         at[:count] = 0
         sent = buckets.message[bucket]
         marginal = buckets.marginal_start[bucket]
+        is_wide = span > most_span
+        scale = 1.0 if is_wide else math.exp(pool.log_scale[sent])
         for entry in range(buckets.place[sent], buckets.place[sent + 1]):
-            message = pool.table[entry] * pool.scale[sent]
+            message = pool.table[entry] * scale
             ratio = pool.belief[entry] / message if message > 0.0 else 0.0
             for value in range(buckets.size[axes]):
-                weight = 1.0
-                for k in range(terms):
-                    step = buckets.stride[buckets.stride_start[term + k]]
-                    weight *= pool.table[read[k] + value * step]
+                if is_wide:
+                    log_weight = _log_weight(buckets, pool, bucket, read, value)
+                    weight = math.exp(log_weight - pool.log_scale[sent])
+                else:
+                    weight = 1.0
+                    for k in range(terms):
+                        step = buckets.stride[buckets.stride_start[term + k]]
+                        weight *= pool.table[read[k] + value * step]
                 weight *= ratio
                 pool.marginal[marginal + value] += weight
                 for k in range(terms):

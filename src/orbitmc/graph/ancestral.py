@@ -6,6 +6,8 @@ one table, what it sums to is left over. Any order and any choice of tables is r
 is left over is accounted for.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

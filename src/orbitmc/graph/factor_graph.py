@@ -126,7 +126,7 @@ def strides(
     """How far a step of each scoped variable moves in its factor's table; 0 in clauses."""
     result = np.zeros(len(scope), dtype=np.uint32)
     arities = lengths(scope_start[: first_clause + 1])
-    for length in np.unique(arities[arities > 0]):
+    for length in np.flatnonzero(np.bincount(arities)).tolist():
         first = scope_start[np.flatnonzero(arities == length)].astype(np.int64)
         stride = np.ones(len(first), dtype=np.uint32)
         for place in reversed(range(length)):

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import compiled, shared
 from orbitmc._numba.tiers import elements, of_first, tier
-from orbitmc._simd.random import LANE_UNIT, bernoulli, generator, integer
-from orbitmc._util.arrays import Bytes, Floats, Index, Numbers
+from orbitmc._simd.random import bernoulli, generator, integer
+from orbitmc._util.arrays import LANE_UNIT, Bytes, Floats, Index, Numbers
 from orbitmc._util.text import MOST_NAMED
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.factor_graph import FactorGraph

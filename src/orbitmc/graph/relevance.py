@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from orbitmc._numba.tiers import tier
 from orbitmc._util.arrays import Indices, Numbers
@@ -28,14 +26,18 @@ def components(graph: FactorGraph, chosen: NDArray[np.bool_] | None = None) -> N
 
     With `chosen` only those factors connect.
     """
-    factor_of = graph.factor_of_edge
-    size = graph.variables + graph.factors
-    weights = np.ones(graph.factors) if chosen is None else chosen
-    ends = (graph.scope.astype(np.int64), factor_of + graph.variables)
-    links = coo_array((weights[factor_of].astype(np.int8), ends), shape=(size, size))
-    links.eliminate_zeros()
-    _, labels = connected_components(links, directed=False)
-    _, numbered = np.unique(labels[: graph.variables], return_inverse=True)
+    edges = slice(None) if chosen is None else np.flatnonzero(chosen[graph.factor_of_edge])
+    variables, factors = graph.scope[edges], graph.factor_of_edge[edges] + graph.variables
+    root = np.arange(graph.variables + graph.factors)
+    while True:
+        ends = root[variables], root[factors]
+        apart = ends[0] != ends[1]
+        if not apart.any():
+            break
+        np.minimum.at(root, np.maximum(*ends)[apart], np.minimum(*ends)[apart])
+        while not np.array_equal(further := root[root], root):
+            root = further
+    _, numbered = np.unique(root[: graph.variables], return_inverse=True)
     return numbered.astype(np.int64)
 
 

@@ -26,7 +26,6 @@ from orbitmc.inference._resume import resume as resume
 from orbitmc.inference._resume import resume_checkpoint as resume_checkpoint
 from orbitmc.inference._resume import saved_settings as saved_settings
 from orbitmc.inference._sweep import sweep as sweep
-from orbitmc.inference.answer import TALLIES as TALLIES
 from orbitmc.inference.counting import CountingCost as CountingCost
 from orbitmc.inference.counting import count_joint as count_joint
 from orbitmc.inference.counting import count_log_z as count_log_z
@@ -52,6 +51,7 @@ from orbitmc.inference.precompile import QUESTIONS as QUESTIONS
 from orbitmc.inference.precompile import compile_question as compile_question
 from orbitmc.inference.program import MarkovLogic as MarkovLogic
 from orbitmc.inference.program import read_logic as read_logic
+from orbitmc.inference.progress import NotebookBar as NotebookBar
 from orbitmc.inference.progress import ProgressObserver as ProgressObserver
 from orbitmc.inference.query import Query as Query
 from orbitmc.inference.query import Question as Question

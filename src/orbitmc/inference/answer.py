@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbitmc import inference, tuning
+from orbitmc import estimate, exact, inference, kernels, sampling, tuning
+from orbitmc import graph as graphs
 from orbitmc._numba.compile_log import spent_before, time_limit, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.settings import settings_of
@@ -28,13 +29,7 @@ from orbitmc.estimate.marginals import (
     sampled_marginals,
     with_warnings,
 )
-from orbitmc.estimate.statistics import Statistics
-from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
-from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.exact.plan import predict
-from orbitmc.graph.feasibility import explain_contradiction, possible_states
-from orbitmc.graph.log_weights import large_factors
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
@@ -50,27 +45,23 @@ from orbitmc.inference.plan import (
     require_memory,
     sampling_bytes_of,
 )
-from orbitmc.inference.progress import NotebookBar, ProgressObserver
 from orbitmc.inference.query import Answer, Query, Question, View, narrow, view_of
 from orbitmc.inference.settings import Settings
-from orbitmc.kernels.protocol import constrained_variables, freed_variables, remarks_on
-from orbitmc.sampling.pack import start_values
-from orbitmc.sampling.run import Run, RunObserver, partial_answer
-from orbitmc.sampling.sampler import continue_sampling, sample
 
 if TYPE_CHECKING:
+    from orbitmc.estimate.statistics import Statistics
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.checkpoint import CheckpointWriter
     from orbitmc.sampling.observers import Observer
+    from orbitmc.sampling.run import Run, RunObserver
 
 
-TALLIES: Mapping[str, type] = {
-    "rao-blackwell": RaoBlackwellTally,
-    "values": ValueTally,
-}
 HURRY = "no time to look for modes that chains may have missed"
 TOO_SHORT = "no control variates: the run is too short to find out whether they pay"
+TOO_SLOW = "exact elimination took longer than expected and was given up"
+ELIMINATION_SHARE = 0.5  # of the seconds that are left, for elimination that takes unusually long
 LOOK_SECONDS, LOOK_SHARE = 0.5, 0.02  # to see whether elimination is worth advising
 MOST_LOOKED_AT = 20_000  # variables for which that is enough time
 
@@ -118,6 +109,13 @@ def _answer_view(
         plan = replace(question.plan(settings), reserve=reserve, left_out=left_out)
         if left_out:
             plan = replace(plan, reason=f"{_describe_part(plan)}; {plan.reason}")
+        if plan.elimination is not None and settings.method == "auto":
+            try:
+                with _elimination_in_time(plan.elimination, settings):
+                    return answer_plan(question, plan, observers)
+            except exact.OutOfTimeError:
+                plan = question.plan(replace(settings, method="gibbs"))
+                plan = replace(plan, reason=TOO_SLOW, reserve=reserve, left_out=left_out)
         if writer is None:
             return answer_plan(question, plan, observers)
         writer.record.update(plan.record())
@@ -152,12 +150,24 @@ def _prefers_pairs(program: MarkovLogic, settings: Settings) -> bool:
         if option.methods
     ):
         return False
-    if program.in_pairs is None or len(large_factors(program.in_pairs.model.graph)):
+    if program.in_pairs is None or len(
+        graphs.log_weights.large_factors(program.in_pairs.model.graph)
+    ):
         return False
     if program.source.is_too_wide:
         return True
     elimination, _ = plan_elimination(program.model.graph, settings)
     return elimination is None
+
+
+def _elimination_in_time(
+    elimination: EliminationPlan, settings: Settings
+) -> AbstractContextManager[None]:
+    """Let elimination end that takes much longer than `auto` expected; there is sampling."""
+    if settings.seconds is None:
+        return nullcontext()
+    left = settings.seconds - spent_before()
+    return time_limit(min(left, max(ELIMINATION_SHARE * left, 2.0 * elimination.seconds)))
 
 
 def require_no_checkpoint(settings: Settings) -> None:
@@ -177,7 +187,7 @@ def _bind(query: Query[Answer], view: View, settings: Settings) -> tuple[Questio
         return question, 0
     part, left_out = relevant(view.model, question.needs)
     if left_out is not None:
-        possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
+        graphs.possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
     if part is view.model:
         return question, 0
     return query.bind(narrow(view, part)), len(view.model.names) - len(part.names)
@@ -197,7 +207,7 @@ def answer_plan(
             return question.from_elimination(plan)
         return question.from_chains(plan, observers)
     except ContradictionError as error:
-        raise explain_contradiction(plan.model, error) from None
+        raise graphs.explain_contradiction(plan.model, error) from None
 
 
 def _answer_from_cache(
@@ -255,9 +265,9 @@ def require_possible(plan: Plan) -> None:
     """Refuse a model without any possible state, where an answer would not notice."""
     graph = plan.model.graph
     if plan.elimination is None:
-        start_values(graph, 1, np.random.SeedSequence(0))
+        sampling.pack.start_values(graph, 1, np.random.SeedSequence(0))
     else:
-        eliminate(graph, memory=plan.settings.memory, plan=plan.elimination, wanted=[])
+        exact.marginals(graph, memory=plan.settings.memory, plan=plan.elimination, wanted=[])
 
 
 # Run chains, and say what they have learned.
@@ -287,14 +297,14 @@ def run_chains(
             require_memory(needed, settings)
     with observe_run(observers) as watching, naming(model):
         if saved is not None:
-            run = continue_sampling(
+            run = sampling.sampler.continue_sampling(
                 resumed,
                 threads=settings.threads,
                 executor=settings.executor,
                 watchers=watching,
             )
             return run, chosen
-        run = sample(
+        run = sampling.sample(
             prepared,
             chosen.kernel,
             schedule,
@@ -303,7 +313,7 @@ def run_chains(
             lanes=settings.lane_count,
             threads=settings.threads,
             executor=settings.executor,
-            kind=TALLIES.get(settings.estimator, RaoBlackwellTally),
+            kind=_tally_of(settings),
             controlled=not _why_no_control_variates(settings),
             room=settings.memory - needed,
             watchers=watching,
@@ -314,6 +324,11 @@ def run_chains(
     return run, chosen
 
 
+def _tally_of(settings: Settings) -> type:
+    tallies = estimate.tally.TALLIES
+    return tallies.get(settings.estimator, tallies["rao-blackwell"])
+
+
 @contextmanager
 def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
     """The watchers of a run, and a bar in notebooks."""
@@ -321,7 +336,7 @@ def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
         yield [*watchers]
         return
 
-    bar = ProgressObserver(NotebookBar())
+    bar = inference.ProgressObserver(inference.NotebookBar())
     try:
         yield [*watchers, bar]
     finally:
@@ -356,10 +371,11 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     model, settings, choice = plan.model, plan.settings, plan.choice
     hasty = run.interrupted and not run.recorded
     if hasty:
-        run = partial_answer(run)
+        run = sampling.run.partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
-    remark, approximate = remarks_on(run.kernel, run.outcomes)
-    searchable = not run.independent and constrained_variables(run.kernel) is None
+    remark, approximate = kernels.protocol.remarks_on(run.kernel, run.outcomes)
+    constrained = kernels.protocol.constrained_variables(run.kernel)
+    searchable = not run.independent and constrained is None
     hurry = HURRY if run.heaviest is None and searchable else ""
     about = About(
         method=_method_used(plan),
@@ -414,7 +430,9 @@ def _affords_elimination(plan: Plan) -> bool:
 
     seconds = min(LOOK_SECONDS, LOOK_SHARE * (settings.seconds or math.inf))
     try:
-        return is_affordable(predict(graph, memory=settings.memory, seconds=seconds), settings)
+        return is_affordable(
+            exact.predict(graph, memory=settings.memory, seconds=seconds), settings
+        )
     except LimitError:
         return False
 
@@ -455,7 +473,7 @@ def _statistics(run: Run, chosen: PlannedKernel) -> Statistics:
         return known
     if run.drawn_anew:
         return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
-    freed = freed_variables(run.kernel, run.graph)
+    freed = kernels.protocol.freed_variables(run.kernel, run.graph)
     if freed is None:
         return known
     return replace(known, open_lanes=np.where(freed, known.lanes, known.open_lanes))
@@ -516,7 +534,7 @@ def eliminate_marginals(plan: Plan) -> Marginals:
     """Marginals by elimination; those that no query names are not computed."""
     model, query = plan.model, plan.query
     wanted = [*model.index.values()] if query is None else _free(model, query)
-    result = eliminate(
+    result = exact.marginals(
         model.graph, memory=plan.settings.memory, plan=plan.elimination, wanted=wanted
     )
     finite = math.isfinite(result.log_z)

@@ -13,35 +13,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc import inference, kernels, tuning
+from orbitmc import conditionals, inference, kernels, sampling, tuning
+from orbitmc import graph as graphs
 from orbitmc._numba.compile_log import spent_before, working_time
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._simd.random import LANE_UNIT
-from orbitmc._util.arrays import MOST_VALUES, lengths, short_repr
+from orbitmc._util.arrays import LANE_UNIT, MOST_VALUES, lengths, short_repr
 from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
-from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.plan import SECONDS_PER_BUCKET, predict, require_fit
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import WIDEST, large_factors
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components, select_variables
 from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
-from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.kernels._partition_scan import partition_scan
-from orbitmc.kernels.protocol import Kernel, require_kernel
-from orbitmc.sampling.budget import RunShape, array_bytes, run_bytes
-from orbitmc.sampling.pack import advance, empty_pack, start_values
 from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
 
 if TYPE_CHECKING:
+    from orbitmc.conditionals.prepared import PreparedGraph
     from orbitmc.exact.plan import EliminationPlan
     from orbitmc.exact.templates import Template
+    from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.grounding.grounding import Ground
+    from orbitmc.sampling.budget import RunShape
     from orbitmc.sampling.checkpoint import Checkpoint
     from orbitmc.tuning.race import RaceResult
 
@@ -114,7 +110,7 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     """Let a given kernel answer; settings that choose one have no meaning beside it."""
     if settings.method != "auto":
         raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
-    require_kernel(kernel)
+    kernels.protocol.require_kernel(kernel)
     for setting in settings_of(Settings).values():
         if setting.methods and getattr(settings, setting.name) != setting.default:
             raise InputError(f"the kernel is given: leave out {setting.name}")
@@ -187,7 +183,7 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
             firm = harden(model)
             plan = choose(firm.model)
     except ContradictionError as error:
-        raise explain_contradiction(model, error) from None
+        raise graphs.explain_contradiction(model, error) from None
     chosen = with_block_work(plan.settings)
     spent = before + planning.seconds
     return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
@@ -398,9 +394,11 @@ def _plan_with_race(model: Model, settings: Settings, reason: str) -> Plan:
 
 def describe_cost(plan: EliminationPlan | Template) -> str:
     """What exact elimination costs, in words."""
+    followers = plan.problem.followers
+    decided = f"; {followers:,} variables follow from others" if followers else ""
     return (
         f"exact elimination takes about {format_bytes(plan.bytes)} and {plan.seconds:.2g} s "
-        f"(width {plan.width})"
+        f"(width {plan.width}{decided})"
     )
 
 
@@ -451,9 +449,9 @@ def choose_kernel(
     if settings.base == "low-width":
         return _block_gibbs_kernel(model, settings)
     if settings.base == "partition":
-        scan = partition_scan(prepared, model.equivalences)
+        scan = kernels.relations.partition_scan(prepared, model.equivalences)
         return PlannedKernel(scan, scan.about)
-    kernel = RandomScan() if settings.scan == "random" else SystematicScan()
+    kernel = kernels.RandomScan() if settings.scan == "random" else kernels.SystematicScan()
     return PlannedKernel(kernel, "")
 
 
@@ -517,7 +515,7 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
         return _mcsat(model, settings)
     if settings.base == "low-width":
         return _block_gibbs_kernel(model, settings).kernel
-    return RandomScan() if isinstance(settings.base, str) else settings.base
+    return kernels.RandomScan() if isinstance(settings.base, str) else settings.base
 
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
@@ -547,20 +545,22 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
         shape = shape._replace(extra=kernels.mcsat.slice_bytes(graph))
     if settings.base == "low-width":
         shape = shape._replace(extra=kernels.block_gibbs.block_bytes(graph, settings.lane_count))
-    return run_bytes(graph, shape)
+    return sampling.budget.run_bytes(graph, shape)
 
 
 def sampling_bytes_of(prepared: PreparedGraph, kernel: Kernel, settings: Settings) -> int:
     """How much memory a run of a kernel takes; what it holds of the graph counts once."""
     known: set[int] = set()
-    array_bytes(prepared, known)
-    beside = array_bytes(kernel, known)
-    memory = array_bytes(kernel.memory(prepared, settings.lane_count))
-    return run_bytes(prepared.graph, _shape(settings)._replace(shared=beside, extra=memory))
+    sampling.budget.array_bytes(prepared, known)
+    beside = sampling.budget.array_bytes(kernel, known)
+    memory = sampling.budget.array_bytes(kernel.memory(prepared, settings.lane_count))
+    return sampling.budget.run_bytes(
+        prepared.graph, _shape(settings)._replace(shared=beside, extra=memory)
+    )
 
 
 def _shape(settings: Settings) -> RunShape:
-    return RunShape(settings.pack_count, settings.lane_count)
+    return sampling.budget.RunShape(settings.pack_count, settings.lane_count)
 
 
 # How many chains and tables a large model gets: those for which memory and time are enough.
@@ -596,9 +596,9 @@ Two packs of 64 chains have half as many sums as four packs of 32.
 def prepare_within(graph: FactorGraph, schedule: Schedule) -> PreparedGraph:
     """Prepare a graph in a share of the time that a run may take; all of it if that is open."""
     if schedule.seconds is None:
-        return prepare(graph)
+        return conditionals.prepare(graph)
     affordable = int(PREPARING_SHARE * schedule.seconds * LIMITS_PER_SECOND)
-    return prepare(graph, most_limits=max(affordable, FEW_LIMITS))
+    return conditionals.prepare(graph, most_limits=max(affordable, conditionals.FEW_LIMITS))
 
 
 def fit_to_budget(graph: FactorGraph, settings: Settings) -> Settings:
@@ -697,11 +697,13 @@ def count_frozen_by_single_site(prepared: PreparedGraph, settings: Settings) -> 
     if not (graph.arities[hard_factors(graph)] > 1).any():
         return 0
     domains = possible_values(graph)
-    kernel = SystematicScan()
-    pack = empty_pack(prepared, kernel, lanes=settings.lane_count)
-    start = start_values(graph, STARTS, np.random.SeedSequence(settings.seed))
+    kernel = kernels.SystematicScan()
+    pack = sampling.pack.empty_pack(prepared, kernel, lanes=settings.lane_count)
+    start = sampling.pack.start_values(graph, STARTS, np.random.SeedSequence(settings.seed))
     pack.values[...] = np.tile(start, settings.lane_count // STARTS)
-    advance(prepared, kernel, pack, recorded=0, samples=PILOT, spacing=graph.variables)
+    sampling.pack.advance(
+        prepared, kernel, pack, recorded=0, samples=PILOT, spacing=graph.variables
+    )
     left = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
     by_start = pack.tally.open.reshape(graph.variables, -1, STARTS).any(axis=1)
     return int(((left > 1) & ~by_start.all(axis=1)).sum())

@@ -15,7 +15,7 @@ import numpy as np
 import orbitmc as om
 from orbitmc._numba import tiers
 from orbitmc._numba.compile_log import LOGGER, REMARKS
-from orbitmc._simd.random import LANE_UNIT
+from orbitmc._util.arrays import LANE_UNIT
 from orbitmc.exact.blocks import gather, slab_steps
 from orbitmc.exact.contraction import LINEAR, LOGARITHMIC, Passes
 from orbitmc.exact.contraction import marginals as eliminate

@@ -6,8 +6,8 @@ import html
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from orbitmc import sampling
 from orbitmc.estimate.formatting import r_hat_in_words
-from orbitmc.sampling.observers import SECONDS_PER_NUMBER
 
 if TYPE_CHECKING:
     from orbitmc.sampling.run import Run
@@ -68,7 +68,7 @@ class ProgressObserver:
 
     def _look(self, run: Run) -> None:
         """Find the worst ESS and R-hat so far, if that is cheap by now."""
-        expected = self.statistics_cost or SECONDS_PER_NUMBER * sum(
+        expected = self.statistics_cost or sampling.observers.SECONDS_PER_NUMBER * sum(
             pack.tally.sums.size for pack in run.packs
         )
         if run.recorded < 8 or self.statistics_spent + expected > COST / 2 * run.seconds:

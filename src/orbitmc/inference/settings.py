@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, get_args
 
-from orbitmc import _numba, _simd
+from orbitmc import _numba, _util
 from orbitmc._util.settings import format_settings, require_values, setting, settings_of
 from orbitmc._util.text import MEMORY, suggestion
 from orbitmc.errors import InputError
@@ -439,8 +439,8 @@ def _require_used_settings(settings: Settings) -> None:
 
 
 def _require_lanes(settings: Settings) -> None:
-    if settings.lanes is not None and settings.lanes % _simd.LANE_UNIT:
-        raise InputError(f"lanes are a multiple of {_simd.LANE_UNIT}, not {settings.lanes}")
+    if settings.lanes is not None and settings.lanes % _util.LANE_UNIT:
+        raise InputError(f"lanes are a multiple of {_util.LANE_UNIT}, not {settings.lanes}")
 
 
 def _require_base(settings: Settings) -> None:

@@ -1,3 +1,8 @@
+from orbitmc.sampling import budget as budget
+from orbitmc.sampling import observers as observers
+from orbitmc.sampling import pack as pack
+from orbitmc.sampling import run as run
+from orbitmc.sampling import sampler as sampler
 from orbitmc.sampling.checkpoint import CheckpointWriter as CheckpointWriter
 from orbitmc.sampling.checkpoint import load as load
 from orbitmc.sampling.checkpoint import save as save

@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import Link, Linked, call_indirect, link, unpack_frame
-from orbitmc._simd.random import COLUMNS, LANE_UNIT, Generator, generator
-from orbitmc._util.arrays import MOST_VALUES, Bytes, Floats, arrays_in, readonly, short_repr, zeros
+from orbitmc._simd.random import COLUMNS, Generator, generator
+from orbitmc._util.arrays import (
+    LANE_UNIT,
+    MOST_VALUES,
+    Bytes,
+    Floats,
+    arrays_in,
+    readonly,
+    short_repr,
+    zeros,
+)
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
