@@ -18,8 +18,8 @@ PLAN = {
     *("groups", "symmetry", "kernels", "tuning", "sampling", "estimate", "exact", "inference"),
     *("lifted", "compare", "report", "cli"),
 }
-# 250 and 35 of the plan, those of lifted and exact, and what is loaded with Numba only
-MOST_FILES, MOST_PACKAGES = 263, 36
+# 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes
+MOST_FILES, MOST_PACKAGES = 265, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():

@@ -194,12 +194,42 @@ def test_a_bucket_of_600_nats_is_where_logarithms_begin(nats, linear, mode):
     builder.add_factors([[0, 1], [0, 2], [1, 2]], agree)
     graph = builder.build()
     plan = predict(graph)
-    if linear:
+    if linear or mode == "small":  # small buckets change to logarithms one by one
         both_ways(plan, LINEAR)
     else:
         with pytest.raises(TooWideError):
             both_ways(plan, LINEAR)
     np.testing.assert_allclose(marginals(graph, plan=plan).marginals, 0.5, atol=1e-14)
+
+
+@pytest.mark.parametrize("leaves", [3, 2000])
+def test_a_small_bucket_of_many_nats_is_summed_by_logarithms_alone(leaves):
+    """A hub that its neighbours pull in both directions: the weights of its values underflow."""
+    rng = np.random.default_rng(0)
+    pulls = rng.normal(0, 250 if leaves == 3 else 5, (leaves, 2, 2))
+    builder = Builder([2] * (leaves + 1))
+    for leaf, table in enumerate(pulls):
+        builder.add_factor([0, leaf + 1], table)
+    plan = predict(builder.build())
+    log_z, tables = both_ways(plan, LINEAR)
+    of_hub = np.logaddexp.reduce(pulls, axis=2).sum(axis=0)
+    np.testing.assert_allclose(log_z, np.logaddexp(*of_hub), rtol=1e-13)
+    chances = np.exp(of_hub - np.logaddexp(*of_hub))
+    given_hub = np.exp(pulls - np.logaddexp.reduce(pulls, axis=2)[:, :, None])
+    expected = np.concatenate([chances[None], chances @ given_hub])
+    np.testing.assert_allclose(tables, expected, atol=1e-12)
+    states = independent_states(plan, 100, seed=0)
+    assert set(states[0]) <= set(np.flatnonzero(chances > 1e-12))
+
+
+def test_a_table_of_many_nats_is_given_to_logarithms():
+    builder = Builder([2, 2])
+    builder.add_factor([0, 1], [[0.0, -800.0], [-800.0, -1600.0]])
+    builder.add_factor([0], [0.0, 800.0])
+    plan = predict(builder.build())
+    with pytest.raises(TooWideError):
+        both_ways(plan, LINEAR)
+    np.testing.assert_allclose(marginals(builder.build()).marginals[0], 0.5, atol=1e-12)
 
 
 def test_a_block_that_is_too_wide_is_split(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc._numba import compile_log
-from orbitmc._numba.compile_log import asked_before, spent_before
+from orbitmc._numba.compile_log import asked_before, spent_before, time_limit
 from orbitmc.conditionals.prepared import FEW_LIMITS, prepare
 from orbitmc.errors import LimitError
 from orbitmc.graph.builder import Builder
@@ -34,6 +34,7 @@ from orbitmc.inference.rows import Kind, SampledRows
 from orbitmc.inference.settings import Options, Settings, accepts_settings
 from orbitmc.kernels._gibbs import RandomScan
 
+answer = importlib.import_module("orbitmc.inference.answer")
 log_z_question = importlib.import_module("orbitmc.inference._log_z")
 SIDE = 230
 GRAPH = om.ising_grid(SIDE, SIDE, 0.3).graph
@@ -302,3 +303,24 @@ def test_symmetries_are_not_looked_for_in_tables_that_take_too_long():
     small = om.ising_grid(3, 3, 0.3)
     usual = choose_kernel(small, prepare(small.graph), Settings(method="lifted", seconds=1.0))
     assert "order 8" in usual.about
+
+
+ASKED = {
+    "marginals": om.marginals,
+    "draws": om.draws,
+    "log z": om.log_z,
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_auto_samples_where_elimination_takes_much_longer_than_expected(ask, monkeypatch):
+    monkeypatch.setattr(answer, "_elimination_in_time", lambda *_: time_limit(-1.0))
+    model = om.ising_grid(20, 20, 0.1)  # too wide to be remembered
+    given = ask(model, samples=20, seed=1)
+    assert given.about.method in ("gibbs", "annealed importance sampling")
+    assert given.about.reason.startswith("exact elimination took longer than expected")
+
+
+def test_auto_lets_elimination_take_what_was_expected():
+    model = om.ising_grid(12, 12, 0.1)
+    assert om.marginals(model, seconds=60, memory=2**30).about.method == "exact"

@@ -143,9 +143,11 @@ def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "M
     about, limits = answer.about, _limits(settings)
     if limits.samples is None and limits.standard_error is None:
         limits = replace(limits, seconds=_log_z_seconds(settings))
-    end = math.inf if settings.seconds is None else inference.latest(settings.seconds) - CLOCK()
+    seconds = settings.seconds or math.inf
     try:
-        with _numba.time_limit(end):
+        with _numba.time_limit(seconds - CLOCK()):
+            _numba.require_time()  # making a plan would take long already
+        with _numba.time_limit(inference.latest(seconds) - CLOCK()):
             log_z = inference.log_z(model, settings=limits)
     except LimitError as error:
         warnings = (*about.warnings, f"log Z is not known: {error}")

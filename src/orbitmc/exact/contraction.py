@@ -185,6 +185,10 @@ MOST_SPAN = 600.0
 and so are their inverses."""
 
 
+class OutOfTimeError(LimitError):
+    """Elimination takes longer than it may."""
+
+
 class TooWideError(Exception):
     """Weights of a bucket differ by more than doubles hold."""
 
@@ -406,7 +410,7 @@ def _over_all_values(
     for variable in wanted:
         place = problem.place[variable]
         whole = np.zeros(problem.cardinality[variable])
-        whole[problem.possible[variable]] = tables[place] if place >= 0 else 1.0
+        np.add.at(whole, problem.possible[variable], tables[place] if place >= 0 else 1.0)
         result.append(floats(whole))
     return tuple(result)
 
@@ -423,7 +427,7 @@ def tables_in_order(problem: Problem, tree: Tree) -> list[Floats]:
 def terms_in(
     bucket: Bucket,
     tree: Tree,
-    tables: Sequence[Floats],
+    tables: Sequence[Floats] | Mapping[int, Floats],
     messages: Mapping[int, Floats],
     arithmetic: Arithmetic,
 ) -> list[Term]:
@@ -513,11 +517,22 @@ class Passes:
         """What is put together in a bucket."""
         return terms_in(bucket, self.tree, self.tables, self.messages, self.arithmetic)
 
+    def terms_of_draws(self, bucket: Bucket) -> tuple[list[Term], Arithmetic]:
+        """What is put together in a bucket; as logarithms, if its products differ too much."""
+        factors = self.tree.factors[bucket.variable]
+        children = self.tree.children[bucket.variable]
+        if self._span(Group(tuple(factors), tuple(children))) <= self.most_span:
+            return self.terms(bucket), self.arithmetic
+        with np.errstate(divide="ignore"):
+            tables = {factor: np.log(self.tables[factor]) for factor in factors}
+            messages = {child: np.log(self.messages[child]) for child in children}
+        return terms_in(bucket, self.tree, tables, messages, LOGARITHMIC), LOGARITHMIC
+
     def _look_up(self) -> None:
         """Stop if somebody wants that, or time is over."""
         check_interrupt()
         if working_time() > latest_time():
-            raise LimitError("exact elimination was not over in the time there is for it")
+            raise OutOfTimeError("exact elimination was not over in the time there is for it")
 
     def _place(self, segment: int) -> slice:
         start = self.layout.buckets.place
@@ -595,7 +610,7 @@ class Passes:
             segment = self.layout.message[variable]
             self.messages[variable] = pool.table[self._place(segment)]
             self.span[variable] = float(pool.span[segment])
-        scales: list[float] = np.log(pool.scale[buckets.message[run.first : last]]).tolist()
+        scales: list[float] = pool.log_scale[buckets.message[run.first : last]].tolist()
         self.scale.update(zip(run.variables, scales, strict=True))
         return scales
 
@@ -674,7 +689,7 @@ class Passes:
             self._look_up()
             start = max(0, end - BUCKETS_AT_ONCE)
             some = is_needed[start:end]
-            send_down(buckets, pool, run.first + start, run.first + end, some)
+            send_down(buckets, pool, run.first + start, run.first + end, self.most_span, some)
             end = start
         for place in np.flatnonzero(is_needed).tolist():
             variable, start = run.variables[place], buckets.marginal_start[run.first + place]

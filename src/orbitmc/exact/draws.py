@@ -106,19 +106,19 @@ def _draw_variable(passes: Passes, variable: int, states: States, rng: np.random
     """Draw the variable of a bucket given those that it is shared with."""
     shared, sizes = passes.tree.shared[variable], passes.tree.sizes
     bucket = Bucket(variable, shared, sizes)
-    terms = passes.terms(bucket)
+    terms, arithmetic = passes.terms_of_draws(bucket)
     entries, count = passes.tree.message_entries(variable), states.shape[1]
     table = None
     if entries <= count:
         every = np.indices(bucket.shape).reshape(len(shared), entries)
         above = dict(zip(shared, every, strict=True))
-        table = _chances(bucket, terms, above, sizes, passes.arithmetic)
+        table = _chances(bucket, terms, above, sizes, arithmetic)
     for first in range(0, count, DRAWS_AT_ONCE):
         check_interrupt()
         now = slice(first, first + DRAWS_AT_ONCE)
         above = {member: states[member, now].astype(np.int64) for member in shared}
         chances = (
-            _chances(bucket, terms, above, sizes, passes.arithmetic)
+            _chances(bucket, terms, above, sizes, arithmetic)
             if table is None
             else table[:, _offsets(shared, above, sizes)]
         )

@@ -53,7 +53,7 @@ def joints(plan: EliminationPlan, scopes: Sequence[Scope]) -> list[Floats]:
     [[0.2921, 0.2079], [0.2079, 0.2921]]
     """
     problem = plan.problem
-    places = [tuple(problem.place[v] for v in scope if problem.place[v] >= 0) for scope in scopes]
+    places = [problem.places_of(scope) for scope in scopes]
     whole = [np.zeros([problem.sizes[v] for v in scope]) for scope in places]
     parts = _parts(plan, places)
     top = max(log_z for _, log_z, _ in parts)

@@ -140,7 +140,7 @@ def remembered_order(graph: FactorGraph, problem: Problem) -> Order | None:
         known = KEPT_OF_GRAPHS.get(_same_scopes(graph))
     if known is None:
         return None
-    places = [place for v in known.variables if (place := problem.place[v]) >= 0]
+    places = problem.places_of(known.variables)
     newly = sorted({*range(len(problem.sizes))} - {*places})
     return Order([*newly, *places], known.cost)
 

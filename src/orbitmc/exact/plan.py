@@ -25,6 +25,7 @@ from orbitmc.exact.tree import (
     condition,
 )
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.probing import probe
 
 sparse, csgraph = LateModule("scipy.sparse"), LateModule("scipy.sparse.csgraph")
 
@@ -111,7 +112,7 @@ def predict(
     until = working_time() + max(seconds, FIRST_SHARE * within)
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
-    problem = prepare(graph)
+    problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
     hint = remembered_order(graph, problem)
     plan = _plan_in_no_time(problem, memory, enough, until) or plan_holding(
         problem, (), memory=memory, seconds=seconds, hint=hint, until=until

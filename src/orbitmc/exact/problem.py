@@ -1,7 +1,7 @@
 """A graph made ready for elimination: small log-tables over variables that are still open."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum, require_narrow, sum_of_tables
+from orbitmc.graph.probing import Decided, Probed
 
 LONGEST_EXPANDED = 6
 """Clauses up to this length become one table; longer ones a chain of small tables."""
@@ -22,8 +23,9 @@ Scope = tuple[int, ...]
 class Problem:
     """Log-tables over variables with two or more possible values each.
 
-    `possible[v]` lists those of the `cardinality[v]` values of graph variable `v` that no factor
-    excludes; `place[v]` is its number here, or -1 if only one value is left. Variables here that
+    `place[v]` is the number here of graph variable `v`, or of the one that decides it, or -1 if
+    only one value is left; `possible[v]` says which of its `cardinality[v]` values it has for each
+    value of that one, and leaves those out that factors exclude. Variables here that
     are nobody's place are helpers, which stand for parts of long clauses. No table has entries
     above 0; `constant` is what is left of the log-weights, not a number beyond doubles.
     """
@@ -43,27 +45,63 @@ class Problem:
             [possible[state[place] if place >= 0 else 0] for possible, place in pairs], np.int64
         )
 
+    @property
+    def followers(self) -> int:
+        """How many variables of the graph are left out because others decide them."""
+        open_ones = [place for place in self.place if place >= 0]
+        return len(open_ones) - len(set(open_ones))
+
+    def places_of(self, variables: Iterable[int]) -> Scope:
+        """The numbers here of graph variables, each once; those with one value have none."""
+        places = (self.place[variable] for variable in variables)
+        return tuple(dict.fromkeys(place for place in places if place >= 0))
+
     def joint_of(self, scope: Scope, table: Floats, known: Mapping[int, int]) -> Floats:
         """A joint of possible values over all values of graph variables; `known` ones have one.
 
         Impossible values have probability 0; variables with one value left have that.
         """
         whole = np.zeros([self.cardinality[variable] for variable in scope])
-        index = [[known[v]] if v in known else self.possible[v] for v in scope]
-        whole[np.ix_(*index)] = table.reshape([len(places) for places in index])
+        places = self.places_of(variable for variable in scope if variable not in known)
+        index = []
+        for variable in scope:
+            shape = [1] * len(places)
+            if variable in known:
+                values = np.array([known[variable]])
+            else:
+                values = self.possible[variable]
+                if self.place[variable] >= 0:
+                    shape[places.index(self.place[variable])] = -1
+            index.append(values.reshape(shape))
+        sizes = [self.sizes[place] for place in places]
+        np.add.at(whole, tuple(index), table.reshape(sizes))
         total: Floats = whole / whole.sum()
         return total
 
 
-def prepare(graph: FactorGraph) -> Problem:
-    """Expand clauses, drop impossible values, and multiply factors over the same variables."""
+def prepare(graph: FactorGraph, probed: Probed | None = None) -> Problem:
+    """Expand clauses, drop impossible values, and multiply factors over the same variables.
+
+    What was `probed` beforehand is left out, too: impossible values, and variables that others
+    decide.
+    """
     require_narrow(graph)
     sizes, scopes, tables = _full_tables(graph)
     possible = [np.arange(size) for size in sizes]
+    if probed is not None:
+        allowed = {v: probed.domains.of(v) for v in range(graph.variables)}
+        _restrict(scopes, tables, possible, allowed)
     if graph.has_zeros() or len(sizes) > graph.variables:
         _drop_impossible(scopes, tables, possible)
-    open_variables = [v for v, values in enumerate(possible) if len(values) > 1]
+    decided = _number_decided(scopes, tables, possible, {} if probed is None else probed.decided)
+    _join_axes(scopes, tables, decided)
+    open_variables = [
+        v for v, values in enumerate(possible) if len(values) > 1 and v not in decided
+    ]
     place = {variable: number for number, variable in enumerate(open_variables)}
+    for variable, (by, numbers) in decided.items():
+        possible[variable] = possible[variable][numbers]
+        place[variable] = place[by]
     constant, merged = _merge_tables(scopes, tables, place, graph.constant)
     return Problem(
         sizes=tuple(len(possible[variable]) for variable in open_variables),
@@ -82,15 +120,20 @@ def _full_tables(graph: FactorGraph) -> tuple[list[int], list[Scope], list[Float
     tables: list[Floats] = []
     flat, bounds = graph.scope.tolist(), graph.scope_start.tolist()
     numbers, starts = graph.table_of.tolist(), graph.table_start.tolist()
+    expanded: dict[tuple[object, ...], Floats] = {}  # clauses of a rule are alike
     for factor in range(graph.factors):
         scope = tuple(flat[bounds[factor] : bounds[factor + 1]])
+        shape = [sizes[variable] for variable in scope]
         if factor < graph.first_clause:
             entries = graph.table[starts[numbers[factor]] : starts[numbers[factor] + 1]]
             scopes.append(scope)
-            tables.append(entries.reshape([sizes[variable] for variable in scope]))
+            tables.append(entries.reshape(shape))
         elif len(scope) <= LONGEST_EXPANDED:
+            kind = (numbers[factor], *shape, graph.satisfying_of(factor).tobytes())
+            if kind not in expanded:
+                expanded[kind] = graph.full_table(factor)
             scopes.append(scope)
-            tables.append(graph.full_table(factor))
+            tables.append(expanded[kind])
         else:
             _chain_clause(graph, factor, sizes, scopes, tables)
     return sizes, scopes, tables
@@ -127,8 +170,10 @@ def _drop_impossible(
 ) -> None:
     """Remove values that some factor excludes, until every value has support in every factor.
 
-    Tables are sliced in place; what remains has the same weights, so the answer stays exact.
+    Lists are changed, tables are not; what remains has the same weights, so the answer stays exact.
     """
+    every_table = {id(table): table for table in tables}  # they live on: no other gets their id
+    full = {number for number, table in every_table.items() if _supports_all(table)}
     readers: dict[int, list[int]] = {}
     for factor, scope in enumerate(scopes):
         for variable in scope:
@@ -138,6 +183,8 @@ def _drop_impossible(
     while waiting:
         factor = waiting.popleft()
         queued.discard(factor)
+        if id(tables[factor]) in full:
+            continue
         finite = tables[factor] > -np.inf
         if not finite.any():
             raise ContradictionError("no state is possible: the hard constraints contradict")
@@ -154,6 +201,86 @@ def _drop_impossible(
                     waiting.append(reader)
                     queued.add(reader)
             finite = tables[factor] > -np.inf
+
+
+Follower = tuple[int, NDArray[np.int64]]
+"""Who decides a variable, and which of its possible values it has for each of that one's."""
+
+
+def _number_decided(
+    scopes: list[Scope],
+    tables: list[Floats],
+    possible: list[NDArray[np.int64]],
+    decided: Mapping[int, Decided],
+) -> dict[int, Follower]:
+    """Variables that others decide, by numbers of possible values; first, both have the same."""
+    while True:
+        keep: dict[int, NDArray[np.bool_]] = {}
+        for variable, (by, values) in decided.items():
+            images = values[possible[by]]
+            fits = np.isin(images, possible[variable])
+            used = np.isin(possible[variable], images[fits])
+            if not fits.all():
+                keep[by] = keep.get(by, fits) & fits
+            if not used.all():
+                keep[variable] = keep.get(variable, used) & used
+        if not keep:
+            break
+        _restrict(scopes, tables, possible, keep)
+        _drop_impossible(scopes, tables, possible)
+    return {
+        variable: (by, np.searchsorted(possible[variable], values[possible[by]]))
+        for variable, (by, values) in decided.items()
+        if len(possible[variable]) > 1
+    }
+
+
+def _restrict(
+    scopes: Sequence[Scope],
+    tables: list[Floats],
+    possible: list[NDArray[np.int64]],
+    keep: Mapping[int, NDArray[np.bool_]],
+) -> None:
+    """Leave some of the values of variables that are possible so far."""
+    less = {variable for variable, some in keep.items() if not some.all()}
+    for variable in less:
+        possible[variable] = possible[variable][keep[variable]]
+        if not len(possible[variable]):
+            raise ContradictionError("no state is possible: the hard constraints contradict")
+    for number, scope in enumerate(scopes):
+        for axis, variable in enumerate(scope):
+            if variable in less:
+                tables[number] = np.compress(keep[variable], tables[number], axis=axis)
+
+
+def _join_axes(scopes: list[Scope], tables: list[Floats], decided: Mapping[int, Follower]) -> None:
+    """Let tables read who decides a variable instead of the variable."""
+    if not decided:
+        return
+    for number, scope in enumerate(scopes):
+        if decided.keys().isdisjoint(scope):
+            continue
+        table, read = tables[number], list(scope)
+        for axis, variable in enumerate(scope):
+            if variable in decided:
+                read[axis], numbers = decided[variable]
+                table = table.take(numbers, axis=axis)
+        for variable in dict.fromkeys(read):
+            while read.count(variable) > 1:
+                first = read.index(variable)
+                second = read.index(variable, first + 1)
+                table = np.moveaxis(np.diagonal(table, axis1=first, axis2=second), -1, first)
+                del read[second]
+        tables[number], scopes[number] = table, tuple(read)
+
+
+def _supports_all(table: Floats) -> bool:
+    """Whether every value of every variable is possible."""
+    finite = table > -np.inf
+    axes = range(finite.ndim)
+    return all(
+        finite.any(axis=tuple(other for other in axes if other != axis)).all() for axis in axes
+    )
 
 
 def _merge_tables(

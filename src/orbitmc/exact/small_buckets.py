@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.jit import shared
+from orbitmc._numba.jit import as_written, shared
 from orbitmc._numba.tiers import tier
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.exact.problem import Scope
@@ -46,12 +46,12 @@ class Pool(NamedTuple):
     """Tables, the span and the scale of each, and beliefs; marginals of the buckets' variables.
 
     A span is the logarithm of the largest entry over the smallest that is not 0. What a table was
-    divided by is its scale.
+    divided by is its scale, of which the logarithm is kept: it may be beyond all floats.
     """
 
     table: Floats
     span: Floats
-    scale: Floats
+    log_scale: Floats
     belief: Floats
     marginal: Floats
 
@@ -109,7 +109,7 @@ def empty_pool(buckets: SmallBuckets) -> Pool:
     return Pool(
         table=np.empty(entries),
         span=np.zeros(tables),
-        scale=np.ones(tables),
+        log_scale=np.zeros(tables),
         belief=np.zeros(entries),
         marginal=np.zeros(int(buckets.marginal_start[-1])),
     )
@@ -119,7 +119,8 @@ def _work(buckets: SmallBuckets, pool: Pool, first: int, last: int, *rest: objec
     return (20 + pool.table.size / len(buckets.message) / 100) * (last - first)
 
 
-# The same with operations on arrays, a bucket at a time; numbers are added in the same order.
+# The same with operations on arrays, a bucket at a time; numbers are added in the same order. What
+# differs too much for products is left to the interpreter.
 
 
 class _Bucket(NamedTuple):
@@ -128,6 +129,10 @@ class _Bucket(NamedTuple):
     sizes: tuple[int, ...]
     terms: list[tuple[int, int, tuple[int, ...]]]
     sent: int
+
+    def span(self, pool: Pool) -> float:
+        """By how many nats products may differ."""
+        return float(sum(pool.span[segment] for segment, *_ in self.terms))
 
     def product(self, table: Floats) -> Floats:
         """All terms together, an axis for each of the bucket's."""
@@ -172,8 +177,11 @@ def _send_up_by_arrays(
     buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
 ) -> tuple[int, int]:
     for number, bucket in _buckets(buckets, first, last):
-        if sum(pool.span[segment] for segment, *_ in bucket.terms) > most_span:
-            return number, TOO_WIDE
+        if bucket.span(pool) > most_span:
+            done, why = as_written(send_up)(buckets, pool, number, number + 1, most_span)
+            if why:
+                return done, why
+            continue
         total = functools.reduce(np.add, bucket.product(pool.table), np.zeros(())).reshape(-1)
         top = float(total.max())
         if top == 0.0:
@@ -181,18 +189,27 @@ def _send_up_by_arrays(
         message = pool.table[buckets.place[bucket.sent] : buckets.place[bucket.sent + 1]]
         np.divide(total, top, out=message)
         pool.span[bucket.sent] = math.log(top / total.min(where=total > 0.0, initial=np.inf))
-        pool.scale[bucket.sent] = top
+        pool.log_scale[bucket.sent] = math.log(top)
     return last, 0
 
 
 def _send_down_by_arrays(
-    buckets: SmallBuckets, pool: Pool, first: int, last: int, needed: NDArray[np.bool_]
+    buckets: SmallBuckets,
+    pool: Pool,
+    first: int,
+    last: int,
+    most_span: float,
+    needed: NDArray[np.bool_],
 ) -> None:
     for number, bucket in reversed([*_buckets(buckets, first, last)]):
         if not needed[number - first]:
             continue
+        if bucket.span(pool) > most_span:
+            some = needed[number - first : number - first + 1]
+            as_written(send_down)(buckets, pool, number, number + 1, most_span, some)
+            continue
         here = slice(buckets.place[bucket.sent], buckets.place[bucket.sent + 1])
-        message = pool.table[here] * pool.scale[bucket.sent]
+        message = pool.table[here] * math.exp(pool.log_scale[bucket.sent])
         ratio = np.zeros(len(message))
         np.divide(pool.belief[here], message, out=ratio, where=message > 0.0)
         product = bucket.product(pool.table) * ratio.reshape(bucket.sizes[1:])
@@ -222,6 +239,46 @@ def _next_entry(buckets: SmallBuckets, bucket: int, at: Numbers, read: Numbers) 
         at[axis] = 0
 
 
+@shared
+def _log_weight(buckets: SmallBuckets, pool: Pool, bucket: int, read: Numbers, value: int) -> float:
+    """The logarithm of a product that may be beyond all floats; its terms are not."""
+    term = buckets.term_start[bucket]
+    total = 0.0
+    for k in range(buckets.term_start[bucket + 1] - term):
+        step = buckets.stride[buckets.stride_start[term + k]]
+        weight = pool.table[read[k] + value * step]
+        if weight == 0.0:
+            return -np.inf
+        total += math.log(weight)
+    return total
+
+
+@shared
+def _send_wide(buckets: SmallBuckets, pool: Pool, bucket: int, at: Numbers, read: Numbers) -> None:
+    """Sum the variable of a bucket out by logarithms: its products differ too much for floats.
+
+    The message is left as logarithms, with the largest as its scale.
+    """
+    axes, sent = buckets.axis_start[bucket], buckets.message[bucket]
+    values = buckets.size[axes]
+    highest, lowest = -np.inf, np.inf
+    for entry in range(buckets.place[sent], buckets.place[sent + 1]):
+        largest = -np.inf
+        for value in range(values):
+            largest = max(largest, _log_weight(buckets, pool, bucket, read, value))
+        total = -np.inf
+        if largest > -np.inf:
+            share = 0.0
+            for value in range(values):
+                share += math.exp(_log_weight(buckets, pool, bucket, read, value) - largest)
+            total = largest + math.log(share)
+            highest, lowest = max(highest, total), min(lowest, total)
+        pool.table[entry] = total
+        _next_entry(buckets, bucket, at, read)
+    pool.log_scale[sent] = highest
+    pool.span[sent] = highest - lowest
+
+
 @tier(_work, _send_up_by_arrays)
 def send_up(
     buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
@@ -237,13 +294,23 @@ def send_up(
         terms = buckets.term_start[bucket + 1] - term
         span = 0.0
         for k in range(terms):
-            span += pool.span[buckets.segment[term + k]]
+            own_span = pool.span[buckets.segment[term + k]]
+            if own_span > most_span:
+                return bucket, TOO_WIDE
+            span += own_span
             read[k] = buckets.place[buckets.segment[term + k]]
-        if span > most_span:
-            return bucket, TOO_WIDE
         at[:count] = 0
         sent = buckets.message[bucket]
         start, end = buckets.place[sent], buckets.place[sent + 1]
+        if span > most_span:
+            _send_wide(buckets, pool, bucket, at, read)
+            if pool.log_scale[sent] == -np.inf:
+                return bucket, CONTRADICTION
+            if pool.span[sent] > most_span:
+                return bucket, TOO_WIDE
+            for entry in range(start, end):
+                pool.table[entry] = math.exp(pool.table[entry] - pool.log_scale[sent])
+            continue
         top, low = 0.0, np.inf
         for entry in range(start, end):
             total = 0.0
@@ -264,13 +331,18 @@ def send_up(
         for entry in range(start, end):
             pool.table[entry] /= top
         pool.span[sent] = math.log(top / low)
-        pool.scale[sent] = top
+        pool.log_scale[sent] = math.log(top)
     return last, 0
 
 
 @tier(_work, _send_down_by_arrays)
 def send_down(
-    buckets: SmallBuckets, pool: Pool, first: int, last: int, needed: NDArray[np.bool_]
+    buckets: SmallBuckets,
+    pool: Pool,
+    first: int,
+    last: int,
+    most_span: float,
+    needed: NDArray[np.bool_],
 ) -> None:
     """Turn what is believed of messages into beliefs of all tables, and marginals.
 
@@ -286,19 +358,27 @@ def send_down(
         axes, term = buckets.axis_start[bucket], buckets.term_start[bucket]
         count = buckets.axis_start[bucket + 1] - axes
         terms = buckets.term_start[bucket + 1] - term
+        span = 0.0
         for k in range(terms):
+            span += pool.span[buckets.segment[term + k]]
             read[k] = buckets.place[buckets.segment[term + k]]
         at[:count] = 0
         sent = buckets.message[bucket]
         marginal = buckets.marginal_start[bucket]
+        is_wide = span > most_span
+        scale = 1.0 if is_wide else math.exp(pool.log_scale[sent])
         for entry in range(buckets.place[sent], buckets.place[sent + 1]):
-            message = pool.table[entry] * pool.scale[sent]
+            message = pool.table[entry] * scale
             ratio = pool.belief[entry] / message if message > 0.0 else 0.0
             for value in range(buckets.size[axes]):
-                weight = 1.0
-                for k in range(terms):
-                    step = buckets.stride[buckets.stride_start[term + k]]
-                    weight *= pool.table[read[k] + value * step]
+                if is_wide:
+                    log_weight = _log_weight(buckets, pool, bucket, read, value)
+                    weight = math.exp(log_weight - pool.log_scale[sent])
+                else:
+                    weight = 1.0
+                    for k in range(terms):
+                        step = buckets.stride[buckets.stride_start[term + k]]
+                        weight *= pool.table[read[k] + value * step]
                 weight *= ratio
                 pool.marginal[marginal + value] += weight
                 for k in range(terms):

@@ -15,8 +15,9 @@ from orbitmc._util.arrays import Index, Indices, lengths, readonly, starts
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 
-HEAD, TAIL, TRAIL = range(3)
-"""What `ends` of a search holds: where its queue begins and ends, and how long its trail is."""
+HEAD, TAIL, TRAIL, WORK = range(4)
+"""What `ends` of a search holds: where its queue begins and ends, how long its trail is, and how
+many entries of tables and members of clauses it has looked at."""
 
 
 class Domains(NamedTuple):
@@ -75,7 +76,7 @@ def search_memory(graph: FactorGraph, domains: Domains) -> Search:
         hard=hard_factors(graph),
         queued=np.zeros(graph.factors, dtype=np.bool_),
         queue=np.zeros(graph.factors + 1, dtype=np.int64),
-        ends=np.zeros(3, dtype=np.int64),
+        ends=np.zeros(4, dtype=np.int64),
         trail=np.zeros(len(domains.allowed), dtype=np.int64),
         supported=np.zeros(len(domains.allowed), dtype=np.bool_),
     )
@@ -104,8 +105,13 @@ def propagate(graph: FactorGraph, domains: Domains, search: Search) -> bool:
         search.queued[factor] = False
         if possible:
             if factor < graph.first_clause:
+                number = graph.table_of[factor]
+                search.ends[WORK] += np.int64(graph.table_start[number + 1])
+                search.ends[WORK] -= np.int64(graph.table_start[number])
                 possible = _revise_table(graph, factor, domains, search)
             else:
+                search.ends[WORK] += np.int64(graph.scope_start[factor + 1])
+                search.ends[WORK] -= np.int64(graph.scope_start[factor])
                 possible = _revise_clause(graph, factor, domains, search)
     return possible
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 METHODS = ("auto", "exact", "counting", "gibbs")
 LATEST = 1.1  # times the seconds that were asked for, and a little more: then a pass is given up
-MORE = 0.4  # seconds
+MORE = 0.2  # seconds
 VARIABLES_PER_SECOND = 2_000  # that may be summed out, in a fifth of the time
 FACTORS_PER_SECOND = 5_000  # that may be read for that, likewise
 NOTHING_LEFT = "nothing is left to sample once all variables are summed out that are cheap to"

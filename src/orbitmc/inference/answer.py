@@ -47,6 +47,7 @@ from orbitmc.inference.settings import Settings
 
 if TYPE_CHECKING:
     from orbitmc.estimate.statistics import Statistics
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.checkpoint import CheckpointWriter
     from orbitmc.sampling.observers import Observer
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 
 HURRY = "no time to look for modes that chains may have missed"
 TOO_SHORT = "no control variates: the run is too short to find out whether they pay"
+TOO_SLOW = "exact elimination took longer than expected and was given up"
+ELIMINATION_SHARE = 0.5  # of the seconds that are left, for elimination that takes unusually long
 LOOK_SECONDS, LOOK_SHARE = 0.5, 0.02  # to see whether elimination is worth advising
 MOST_LOOKED_AT = 20_000  # variables for which that is enough time
 
@@ -86,10 +89,27 @@ def answer(
         plan = replace(question.plan(settings), reserve=reserve, left_out=left_out)
         if left_out:
             plan = replace(plan, reason=f"{_describe_part(plan)}; {plan.reason}")
+        if plan.elimination is not None and settings.method == "auto":
+            try:
+                with _elimination_in_time(plan.elimination, settings):
+                    return answer_plan(question, plan, observers)
+            except exact.OutOfTimeError:
+                plan = question.plan(replace(settings, method="gibbs"))
+                plan = replace(plan, reason=TOO_SLOW, reserve=reserve, left_out=left_out)
         if writer is None:
             return answer_plan(question, plan, observers)
         writer.record.update(plan.record())
         return answer_plan(question, plan, [*observers, writer])
+
+
+def _elimination_in_time(
+    elimination: EliminationPlan, settings: Settings
+) -> AbstractContextManager[None]:
+    """Let elimination end that takes much longer than `auto` expected; there is sampling."""
+    if settings.seconds is None:
+        return nullcontext()
+    left = settings.seconds - spent_before()
+    return time_limit(min(left, max(ELIMINATION_SHARE * left, 2.0 * elimination.seconds)))
 
 
 def require_no_checkpoint(settings: Settings) -> None:

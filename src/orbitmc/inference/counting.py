@@ -233,7 +233,7 @@ def plan_counting(logic: MarkovLogic, settings: Settings) -> lifted.Lifting | No
         return _plan_requested(logic, settings)
     if settings.method != "auto" or settings.checkpoint is not None or logic.conjunctions:
         return None
-    if settings.approximation is not None or _affords_elimination(logic, settings):
+    if settings.approximation is not None:
         return None
     try:
         lifting = logic.source.lifting
@@ -242,6 +242,8 @@ def plan_counting(logic: MarkovLogic, settings: Settings) -> lifted.Lifting | No
             return None  # grounding says which formulas are to blame
         raise
     if isinstance(lifting, str) or lifting.seconds > most_seconds(settings):
+        return None
+    if _affords_elimination(logic, settings):
         return None
     settings.require_use()
     return lifting

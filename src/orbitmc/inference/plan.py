@@ -367,9 +367,11 @@ def _plan_with_race(model: Model, settings: Settings, reason: str) -> Plan:
 
 def describe_cost(plan: EliminationPlan | Template) -> str:
     """What exact elimination costs, in words."""
+    followers = plan.problem.followers
+    decided = f"; {followers:,} variables follow from others" if followers else ""
     return (
         f"exact elimination takes about {format_bytes(plan.bytes)} and {plan.seconds:.2g} s "
-        f"(width {plan.width})"
+        f"(width {plan.width}{decided})"
     )
 
 

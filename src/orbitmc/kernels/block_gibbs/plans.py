@@ -1,6 +1,7 @@
 """From blocks to flat elimination plans."""
 
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
 from math import prod
 from typing import NamedTuple
 
@@ -144,6 +145,10 @@ class Writer:
 
     def __init__(self, graph: FactorGraph, domains: Domains) -> None:
         self.graph = graph
+        self.cardinality = graph.cardinality.tolist()
+        self.scope, self.scope_start = graph.scope.tolist(), graph.scope_start.tolist()
+        self.stride, self.satisfying = graph.stride.tolist(), graph.satisfying.tolist()
+        self.table_of, self.table_start = graph.table_of.tolist(), graph.table_start.tolist()
         self.first = [int(np.flatnonzero(domains.of(v))[0]) for v in range(graph.variables)]
         self.sizes = [int(domains.of(v).sum()) for v in range(graph.variables)]
         self.domains = domains
@@ -151,14 +156,12 @@ class Writer:
         self.weight_end = len(self.weights[0])
         self.clauses: dict[tuple[object, ...], int] = {}
         self.steps_of: list[int] = []
-        self.columns: dict[str, list[int]] = {
-            name: []
-            for name in (
-                *("variable", "outer", "table_row", "message_row", "scopes", "operands"),
-                *("kind", "source", "own_stride", "strides", "outsides", "gate"),
-                *("scope", "stride", "outside", "role"),
-            )
-        }
+        self.steps: list[tuple[int, ...]] = []  # variable, outer, rows, scopes, operands
+        self.operands: list[tuple[int, ...]] = []  # kind, source, strides, outsides, gate
+        self.scopes: list[int] = []
+        self.strides: list[int] = []
+        self.outsides: list[int] = []
+        self.roles: list[int] = []
 
     def write(self, block: Block) -> None:
         """Write the steps of a block."""
@@ -170,9 +173,9 @@ class Writer:
         for v in order:
             outer = prod(self.sizes[u] for u in scopes[v])
             message = row + outer * self.sizes[v]
-            self._put(variable=v, outer=outer, table_row=row, message_row=message)
-            self._put(scopes=len(scopes[v]), operands=len(left[v]) + len(factors[v]))
-            self.columns["scope"] += scopes[v]
+            operands = len(left[v]) + len(factors[v])
+            self.steps.append((v, outer, row, message, len(scopes[v]), operands))
+            self.scopes += scopes[v]
             for source, read in left[v]:
                 self._message(source, read, v, scopes[v])
             for factor in factors[v]:
@@ -186,52 +189,50 @@ class Writer:
         """The factors of each member: those in which it is eliminated first."""
         factors: dict[int, list[int]] = {v: [] for v in block.place}
         start, incident = self.graph.incident_start, self.graph.incident
-        for v in block.place:
-            for factor in dict.fromkeys(incident[start[v] : start[v + 1]].tolist()):
-                inside = [u for u in self.graph.scope_of(factor).tolist() if u in block.place]
-                if max(inside, key=block.place.__getitem__) == v:
+        taken: set[int] = set()
+        for v in sorted(block.place, key=block.place.__getitem__, reverse=True):
+            for factor in incident[start[v] : start[v + 1]].tolist():
+                if factor not in taken:
+                    taken.add(factor)
                     factors[v].append(factor)
         return factors
 
     def _message(self, source: int, read: list[int], v: int, scope: list[int]) -> None:
         sizes = [self.sizes[u] for u in read]
         strides = {u: prod(sizes[k + 1 :]) for k, u in enumerate(read)}
-        self._operand(MESSAGE, source, strides, v, scope)
-        self._put(outsides=0, gate=prod(sizes))
+        self.operands.append((MESSAGE, source, strides[v], len(scope), 0, prod(sizes)))
+        self.strides += [strides.get(u, 0) for u in scope]
 
     def _factor(self, factor: int, block: Block, v: int, scope: list[int]) -> None:
         """Write a factor as operand; its first entry is that of the first possible values."""
-        graph = self.graph
-        edges = range(int(graph.scope_start[factor]), int(graph.scope_start[factor + 1]))
-        members = graph.scope_of(factor).tolist()
-        inside = {u: edge for u, edge in zip(members, edges, strict=True) if u in block.place}
-        outside = [edge for u, edge in zip(members, edges, strict=True) if u not in block.place]
-        if factor < graph.first_clause:
-            kind, gate, roles = TABLE, 0, graph.stride
-            strides = {u: int(graph.stride[edge]) for u, edge in inside.items()}
-            source = int(graph.table_start[graph.table_of[factor]])
+        edges = range(self.scope_start[factor], self.scope_start[factor + 1])
+        inside = {self.scope[edge]: edge for edge in edges if self.scope[edge] in block.place}
+        outside = [edge for edge in edges if self.scope[edge] not in block.place]
+        if factor < self.graph.first_clause:
+            kind, gate, roles = TABLE, 0, self.stride
+            strides = {u: self.stride[edge] for u, edge in inside.items()}
+            source = self.table_start[self.table_of[factor]]
         else:
-            kind, roles = CLAUSE, graph.satisfying
+            kind, roles = CLAUSE, self.satisfying
             source, strides = self._clause(factor, inside)
-            gate = prod(int(graph.cardinality[u]) for u in inside)
+            gate = prod(self.cardinality[u] for u in inside)
         source += sum(stride * self.first[u] for u, stride in strides.items())
-        self._operand(kind, source, strides, v, scope)
-        self._put(outsides=len(outside), gate=gate)
-        self.columns["outside"] += graph.scope[outside].tolist()
-        self.columns["role"] += roles[outside].tolist()
+        self.operands.append((kind, source, strides[v], len(scope), len(outside), gate))
+        self.strides += [strides.get(u, 0) for u in scope]
+        self.outsides += [self.scope[edge] for edge in outside]
+        self.roles += [roles[edge] for edge in outside]
 
     def _clause(self, factor: int, inside: dict[int, int]) -> tuple[int, dict[int, int]]:
         """Where a clause is spelled out over its members in a block, and how it is read there.
 
         The first half says what it weighs if nothing outside satisfies it, the second if it does.
         """
-        graph = self.graph
-        sizes = [int(graph.cardinality[u]) for u in inside]
-        wanted = [int(graph.satisfying[edge]) for edge in inside.values()]
-        table = int(graph.table_of[factor])
+        sizes = [self.cardinality[u] for u in inside]
+        wanted = [self.satisfying[edge] for edge in inside.values()]
+        table = self.table_of[factor]
         key = (table, *sizes, *wanted)
         if key not in self.clauses:
-            low, high = self.weights[0][graph.table_start[table] : graph.table_start[table + 1]]
+            low, high = self.weights[0][self.table_start[table] : self.table_start[table + 1]]
             spelled = np.full((2, *sizes), high)
             rejected = [[k for k in range(n) if k != w] for n, w in zip(sizes, wanted, strict=True)]
             spelled[np.ix_([0], *rejected)] = low
@@ -240,18 +241,9 @@ class Writer:
             self.weight_end += spelled.size
         return self.clauses[key], {u: prod(sizes[k + 1 :]) for k, u in enumerate(inside)}
 
-    def _operand(
-        self, kind: int, source: int, strides: dict[int, int], v: int, scope: list[int]
-    ) -> None:
-        self._put(kind=kind, source=source, own_stride=strides[v], strides=len(scope))
-        self.columns["stride"] += [strides.get(u, 0) for u in scope]
-
-    def _put(self, **entries: int) -> None:
-        for name, entry in entries.items():
-            self.columns[name].append(entry)
-
     def plans(self, recorded: NDArray[np.uint8]) -> Blocks:
-        column = {name: np.array(entries, np.int64) for name, entries in self.columns.items()}
+        step = np.array(self.steps, np.int64).reshape(-1, 6).T
+        operand = np.array(self.operands, np.int64).reshape(-1, 6).T
         domains = self.domains
         sizes = lengths(domains.value_start)
         numbers = np.cumsum(domains.allowed) - 1
@@ -263,22 +255,22 @@ class Writer:
             number_start=domains.value_start,
             number=readonly(np.where(domains.allowed, numbers - first, 0).astype(np.uint8)),
             step_start=starts(np.array(self.steps_of, dtype=np.int64)),
-            variable=indices(column["variable"]),
-            outer=indices(column["outer"]),
-            table_row=indices(column["table_row"]),
-            message_row=indices(column["message_row"]),
-            scope_start=starts(column["scopes"]),
-            scope=indices(column["scope"]),
-            operand_start=starts(column["operands"]),
-            kind=readonly(column["kind"].astype(np.uint8)),
-            source=indices(column["source"]),
-            own_stride=indices(column["own_stride"]),
-            stride_start=starts(column["strides"]),
-            stride=indices(column["stride"]),
-            outside_start=starts(column["outsides"]),
-            outside=indices(column["outside"]),
-            role=indices(column["role"]),
-            gate=indices(column["gate"]),
+            variable=indices(step[0]),
+            outer=indices(step[1]),
+            table_row=indices(step[2]),
+            message_row=indices(step[3]),
+            scope_start=starts(step[4]),
+            scope=indices(np.array(self.scopes, np.int64)),
+            operand_start=starts(step[5]),
+            kind=readonly(operand[0].astype(np.uint8)),
+            source=indices(operand[1]),
+            own_stride=indices(operand[2]),
+            stride_start=starts(operand[3]),
+            stride=indices(np.array(self.strides, np.int64)),
+            outside_start=starts(operand[4]),
+            outside=indices(np.array(self.outsides, np.int64)),
+            role=indices(np.array(self.roles, np.int64)),
+            gate=indices(operand[5]),
             recorded=readonly(recorded),
             weight=floats(np.concatenate(self.weights)),
         )
@@ -307,10 +299,14 @@ def _mark_recorded(blocks: Sequence[Block]) -> NDArray[np.uint8]:
 
 def _cover(sets: Sequence[set[int]]) -> dict[int, int]:
     """Give each element the number of a set that has it: always the one with most of the rest."""
-    left, cover = dict(enumerate(sets)), dict[int, int]()
-    while left:
-        number = max(left, key=lambda k: len(left[k]))
-        mine = left.pop(number)
-        cover.update(dict.fromkeys(mine, number))
-        left = {k: rest for k, others in left.items() if (rest := others - mine)}
+    cover = dict[int, int]()
+    waiting = [(-len(elements), number) for number, elements in enumerate(sets)]
+    heapify(waiting)
+    while waiting:
+        size, number = heappop(waiting)
+        rest = sets[number] - cover.keys()
+        if len(rest) < -size:  # others have taken some since it was counted
+            heappush(waiting, (-len(rest), number))
+        else:
+            cover.update(dict.fromkeys(rest, number))
     return cover

@@ -25,6 +25,8 @@ from orbitmc.mln.grounding.queries import query_atoms as query_atoms
 from orbitmc.mln.grounding.queries import query_lines as query_lines
 from orbitmc.mln.grounding.queries import read_conjunctions as read_conjunctions
 from orbitmc.mln.grounding.queries import read_query as read_query
+from orbitmc.mln.grounding.relations import Relation as Relation
+from orbitmc.mln.grounding.relations import recognise_relations as recognise_relations
 from orbitmc.mln.grounding.remarks import asked_though_closed as asked_though_closed
 from orbitmc.mln.grounding.remarks import closed_by_few as closed_by_few
 from orbitmc.mln.grounding.remarks import contradicting_rules as contradicting_rules
