@@ -4,7 +4,9 @@ All their tables lie in one array: factors, messages, and the messages of larger
 read. Downward, a second array of the same shape gets how probable the entries of each table are.
 """
 
+import functools
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -114,7 +116,122 @@ def empty_pool(buckets: SmallBuckets) -> Pool:
 
 
 def _work(buckets: SmallBuckets, pool: Pool, first: int, last: int, *rest: object) -> float:
-    return pool.table.size * (last - first) / max(1, len(buckets.message))
+    return (20 + pool.table.size / len(buckets.message) / 100) * (last - first)
+
+
+# The same with operations on arrays, a bucket at a time; numbers are added in the same order.
+
+
+class _Bucket(NamedTuple):
+    """The lengths of a bucket's axes; its terms, with where each begins and how its axes move."""
+
+    sizes: tuple[int, ...]
+    terms: list[tuple[int, int, tuple[int, ...]]]
+    sent: int
+
+    def product(self, table: Floats) -> Floats:
+        """All terms together, an axis for each of the bucket's."""
+        views = [
+            np.ndarray(self.sizes, float, table, 8 * place, tuple(8 * step for step in steps))
+            for _, place, steps in self.terms
+        ]
+        return functools.reduce(np.multiply, views) if views else np.ones(self.sizes)
+
+    def at(self) -> Numbers:
+        """The first value of each axis."""
+        return np.zeros(len(self.sizes), np.int64)
+
+    def read(self) -> Numbers:
+        """Where each term has its first entry."""
+        return np.array([place for _, place, _ in self.terms], np.int64)
+
+    def places(self, steps: tuple[int, ...]) -> Numbers:
+        """Where each entry is in a table, from where that begins; values go fastest."""
+        places = np.zeros(1, np.int64)
+        for axis in (*range(1, len(steps)), 0):
+            places = (places[:, None] + steps[axis] * np.arange(self.sizes[axis])).reshape(-1)
+        return places
+
+
+def _buckets(buckets: SmallBuckets, first: int, last: int) -> Iterator[tuple[int, _Bucket]]:
+    """Some buckets, by their numbers."""
+    axes = buckets.axis_start[first : last + 1].tolist()
+    term_start = buckets.term_start[first : last + 1].tolist()
+    for bucket in range(first, last):
+        begin, end = axes[bucket - first : bucket - first + 2]
+        terms = slice(*term_start[bucket - first : bucket - first + 2])
+        segments = buckets.segment[terms]
+        strides = [
+            tuple(buckets.stride[start : start + end - begin].tolist())
+            for start in buckets.stride_start[terms].tolist()
+        ]
+        places = buckets.place[segments].tolist()
+        yield (
+            bucket,
+            _Bucket(
+                tuple(buckets.size[begin:end].tolist()),
+                list(zip(segments.tolist(), places, strides, strict=True)),
+                int(buckets.message[bucket]),
+            ),
+        )
+
+
+def _send_up_by_arrays(
+    buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
+) -> tuple[int, int]:
+    for number, bucket in _buckets(buckets, first, last):
+        spans = [pool.span[segment] for segment, *_ in bucket.terms]
+        if max(spans, default=0.0) > most_span:
+            return number, TOO_WIDE
+        if sum(spans) > most_span:
+            _send_wide(buckets, pool, number, bucket.at(), bucket.read())
+            highest = pool.log_scale[bucket.sent]
+            if highest == -np.inf:
+                return number, CONTRADICTION
+            if pool.span[bucket.sent] > most_span:
+                return number, TOO_WIDE
+            for entry in range(*buckets.place[bucket.sent : bucket.sent + 2]):
+                pool.table[entry] = math.exp(pool.table[entry] - highest)
+            continue
+        total = functools.reduce(np.add, bucket.product(pool.table), np.zeros(())).reshape(-1)
+        top = float(total.max())
+        if top == 0.0:
+            return number, CONTRADICTION
+        message = pool.table[buckets.place[bucket.sent] : buckets.place[bucket.sent + 1]]
+        np.divide(total, top, out=message)
+        pool.span[bucket.sent] = math.log(top / total.min(where=total > 0.0, initial=np.inf))
+        pool.log_scale[bucket.sent] = math.log(top)
+    return last, 0
+
+
+def _send_down_by_arrays(
+    buckets: SmallBuckets,
+    pool: Pool,
+    first: int,
+    last: int,
+    most_span: float,
+    needed: NDArray[np.bool_],
+) -> None:
+    for number, bucket in reversed([*_buckets(buckets, first, last)]):
+        if not needed[number - first]:
+            continue
+        start, end = buckets.marginal_start[number : number + 2]
+        if sum(pool.span[segment] for segment, *_ in bucket.terms) > most_span:
+            _receive_wide(buckets, pool, number, bucket.at(), bucket.read())
+            pool.marginal[start:end] /= sum(pool.marginal[start:end].tolist())
+            continue
+        here = slice(buckets.place[bucket.sent], buckets.place[bucket.sent + 1])
+        message = pool.table[here] * math.exp(pool.log_scale[bucket.sent])
+        ratio = np.zeros(len(message))
+        np.divide(pool.belief[here], message, out=ratio, where=message > 0.0)
+        product = bucket.product(pool.table) * ratio.reshape(bucket.sizes[1:])
+        weights = np.moveaxis(product, 0, -1).reshape(-1)
+        for segment, place, steps in bucket.terms:
+            belief = pool.belief[place : buckets.place[segment + 1]]
+            belief += np.bincount(bucket.places(steps), weights, len(belief))
+        values = np.broadcast_to(np.arange(bucket.sizes[0]), (len(ratio), bucket.sizes[0]))
+        marginal = np.bincount(values.reshape(-1), weights)
+        pool.marginal[start:end] = marginal / sum(marginal.tolist())
 
 
 @shared
@@ -173,7 +290,28 @@ def _send_wide(buckets: SmallBuckets, pool: Pool, bucket: int, at: Numbers, read
     pool.span[sent] = highest - lowest
 
 
-@tier(_work)
+@shared
+def _receive_wide(
+    buckets: SmallBuckets, pool: Pool, bucket: int, at: Numbers, read: Numbers
+) -> None:
+    """Turn what is believed of the message of such a bucket into beliefs of its tables."""
+    axes, term = buckets.axis_start[bucket], buckets.term_start[bucket]
+    terms = buckets.term_start[bucket + 1] - term
+    sent, marginal = buckets.message[bucket], buckets.marginal_start[bucket]
+    for entry in range(buckets.place[sent], buckets.place[sent + 1]):
+        message = pool.table[entry]
+        ratio = pool.belief[entry] / message if message > 0.0 else 0.0
+        for value in range(buckets.size[axes]):
+            log_weight = _log_weight(buckets, pool, bucket, read, value)
+            weight = math.exp(log_weight - pool.log_scale[sent]) * ratio
+            pool.marginal[marginal + value] += weight
+            for k in range(terms):
+                step = buckets.stride[buckets.stride_start[term + k]]
+                pool.belief[read[k] + value * step] += weight
+        _next_entry(buckets, bucket, at, read)
+
+
+@tier(_work, _send_up_by_arrays)
 def send_up(
     buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
 ) -> tuple[int, int]:
@@ -229,7 +367,7 @@ def send_up(
     return last, 0
 
 
-@tier(_work)
+@tier(_work, _send_down_by_arrays)
 def send_down(
     buckets: SmallBuckets,
     pool: Pool,
@@ -259,20 +397,19 @@ def send_down(
         at[:count] = 0
         sent = buckets.message[bucket]
         marginal = buckets.marginal_start[bucket]
-        is_wide = span > most_span
-        scale = 1.0 if is_wide else math.exp(pool.log_scale[sent])
-        for entry in range(buckets.place[sent], buckets.place[sent + 1]):
+        first_entry, last_entry = buckets.place[sent], buckets.place[sent + 1]
+        if span > most_span:
+            _receive_wide(buckets, pool, bucket, at, read)
+            last_entry = first_entry
+        scale = math.exp(pool.log_scale[sent])
+        for entry in range(first_entry, last_entry):
             message = pool.table[entry] * scale
             ratio = pool.belief[entry] / message if message > 0.0 else 0.0
             for value in range(buckets.size[axes]):
-                if is_wide:
-                    log_weight = _log_weight(buckets, pool, bucket, read, value)
-                    weight = math.exp(log_weight - pool.log_scale[sent])
-                else:
-                    weight = 1.0
-                    for k in range(terms):
-                        step = buckets.stride[buckets.stride_start[term + k]]
-                        weight *= pool.table[read[k] + value * step]
+                weight = 1.0
+                for k in range(terms):
+                    step = buckets.stride[buckets.stride_start[term + k]]
+                    weight *= pool.table[read[k] + value * step]
                 weight *= ratio
                 pool.marginal[marginal + value] += weight
                 for k in range(terms):

@@ -21,6 +21,7 @@ from orbitmc.graph.relevance import components, relevant
 from orbitmc.graph.support import Domains, possible_values
 from orbitmc.groups.cycles import cycle_text
 from orbitmc.inference.plan import (
+    ENOUGH_SECONDS,
     EXACT_SECONDS,
     fit_to_budget,
     most_seconds,
@@ -181,7 +182,13 @@ def _entries(graph: FactorGraph) -> NDArray[np.float64]:
 def _exact_cost(model: Model, memory: int) -> ExactCost:
     try:
         graph = harden(model).model.graph
-        plan = predict(graph, memory=memory, seconds=ORDER_SECONDS, within=EXACT_SECONDS)
+        plan = predict(
+            graph,
+            memory=memory,
+            seconds=ORDER_SECONDS,
+            within=EXACT_SECONDS,
+            enough=ENOUGH_SECONDS,
+        )
     except LimitError as error:
         return ExactCost(None, None, None, str(error))
     refusal = None

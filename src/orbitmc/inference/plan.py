@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer so long, or as long as the run may take
+ENOUGH_SECONDS = 0.05  # of an elimination: to search an order takes as long
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
 MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be affordable
 NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
@@ -306,7 +307,11 @@ def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[Eliminatio
     begun = working_time() - spent_before()
     try:
         plan = predict(
-            graph, memory=settings.memory, seconds=order_search_seconds(settings), within=within
+            graph,
+            memory=settings.memory,
+            seconds=order_search_seconds(settings),
+            within=within,
+            enough=ENOUGH_SECONDS,
         )
         if settings.method == "exact":
             require_fit(plan, settings.memory)
