@@ -84,6 +84,8 @@ def answer(
     if (pairs := _ask_in_pairs(query, settings)) is not None:
         by_partitions = replace(settings, method="gibbs", base="partition")
         view = view_of(pairs.model)
+        if not pairs.bind(view).can_resume:
+            require_no_checkpoint(settings)
         return _answer_view(pairs, view, by_partitions, observers, reserve, checkpoint)
     plain = query.bind(view_of(query.model))
     if not plain.can_resume:

@@ -60,8 +60,8 @@ NO_TIME_FOR_SYMMETRIES = "there is no time to look for symmetries in tables of t
 SPLIT_SHARE = 0.3  # of the time that was asked for may be over when components are tried apart
 MOST_SAMPLED_COMPONENTS = 64  # the largest ones
 NO_EQUIVALENCE = (
-    "base=partition is for marginals of programs with a predicate that hard rules make an "
-    "equivalence relation, and of which some atoms are unknown"
+    "base=partition is for marginals, joints, events, means and draws of programs with a predicate "
+    "that hard rules make an equivalence relation, and of which some atoms are unknown"
 )
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
