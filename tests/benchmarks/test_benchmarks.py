@@ -33,6 +33,7 @@ NAMES = (
     "webkb_like",
     "questions",
     "stuck",
+    "through",
     "wide_networks",
     "mixed",
 )

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from orbitmc._numba.compile_log import time_limit
+from orbitmc._numba.jit import Compiled
+from orbitmc._numba.tiers import Tiered
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact import contraction
 from orbitmc.exact.blocks import Block, Run, plan_steps, slab_steps, steps_within
@@ -150,6 +152,24 @@ def test_wide_ranges_are_right_or_given_to_logarithms(mode):
         assert error(answer, expected) < 1e-9 * max(1.0, abs(expected[0]))
     assert given_up > 50
     assert answered > 100
+
+
+def answer_or_error(graph):
+    try:
+        answer = marginals(graph)
+    except ContradictionError as error:
+        return str(error)
+    return answer.log_z, *(marginal.tolist() for marginal in answer.marginals)
+
+
+@pytest.mark.parametrize("tens", range(15))
+def test_arrays_and_machine_code_give_the_same_bits(tens, mode, monkeypatch):
+    for seed in range(10 * tens, 10 * tens + 10):
+        for graph in (random_graph(seed, variables=8, most_values=2 + seed % 3), wide_graph(seed)):
+            monkeypatch.setattr(Tiered, "__call__", lambda self, *given: self._interpreted(given))
+            by_arrays = answer_or_error(graph)
+            monkeypatch.setattr(Tiered, "__call__", Compiled.__call__)
+            assert answer_or_error(graph) == by_arrays
 
 
 def test_without_the_guard_wide_ranges_are_wrong(mode, monkeypatch):

@@ -53,10 +53,20 @@ class Compiled:
     @property
     def has_code(self) -> bool:
         """Whether there is machine code of it, for arguments of some types."""
-        return "dispatcher" in vars(self) and bool(self.dispatcher.signatures)
+        return "dispatcher" in vars(self) and bool(getattr(self.dispatcher, "signatures", ()))
 
     def __call__(self, *arguments: Any) -> Any:
         return self.dispatcher(*arguments)
+
+
+def has_code(function: Any) -> bool:
+    """Whether there is machine code of a compiled function, for arguments of some types."""
+    return bool(function.has_code)
+
+
+def as_written(function: F) -> F:
+    """A compiled function before it was compiled."""
+    return function.py_func  # type: ignore[attr-defined, no-any-return]
 
 
 class Registrations:

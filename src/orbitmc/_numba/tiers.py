@@ -2,7 +2,8 @@
 
 A tiered function gives the same results, bit for bit, whether it is interpreted or compiled. It
 is interpreted until that would take longer than compiling does. What was compiled before, and is
-on the disk, is used as soon as the work takes longer than loading it.
+on the disk, is used as soon as the work takes longer than loading it. Where whole arrays do the
+same, they do it instead of the interpreter.
 """
 
 import time
@@ -61,9 +62,14 @@ def of_all(*arguments: Any) -> int:
     return elements(arguments)
 
 
-def tier(work: Callable[..., float]) -> Callable[[F], F]:
-    """Make a function tiered; `work` says, from its arguments, about how many steps it takes."""
-    return lambda function: Tiered(function, work)  # type: ignore[return-value]
+def tier(
+    work: Callable[..., float], by_arrays: Callable[..., Any] | None = None
+) -> Callable[[F], F]:
+    """Make a function tiered; `work` says, from its arguments, about how many steps it takes.
+
+    What operations on arrays do in its place, if there are some, gives the same bits.
+    """
+    return lambda function: Tiered(function, work, by_arrays)  # type: ignore[return-value]
 
 
 def is_compiled(function: Any) -> bool:
@@ -86,9 +92,15 @@ class Tiered(Compiled):
     interpreting = 0.0
     """Seconds of all of them before Numba was loaded."""
 
-    def __init__(self, function: Callable[..., Any], work: Callable[..., float]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        work: Callable[..., float],
+        by_arrays: Callable[..., Any] | None = None,
+    ) -> None:
         super().__init__(function)
         self._work = work
+        self._by_arrays = by_arrays
         self._spent = 0.0
         self._looked = False
 
@@ -116,7 +128,7 @@ class Tiered(Compiled):
         try:
             # compiled code says nothing of overflows either
             with announce(Work.INTERPRETING), np.errstate(all="ignore"):
-                return self.py_func(*arguments)
+                return (self._by_arrays or self.py_func)(*arguments)
         finally:
             spent = time.thread_time() - begun
             self._spent += spent

@@ -43,13 +43,15 @@ def check(
     logic = LogicOptions(query=typed, **parse_assignments("check", more))
     asked = read_question(model, evidence, memory, logic, query)
     cost = None if asked.program is None else inference.counting_cost(asked.program)
+    recognised = () if asked.program is None else asked.program.source.recognised
     overview = None
     if asked.is_ground:
         overview = inference.overview(asked.model, query=asked.names, memory=memory)
     if json:
         record = {} if overview is None else overview.as_dict()
         counting = {} if cost is None else {"counting": asdict(cost)}
-        both = {**record, **counting}
+        relations = {relation.predicate: relation.kind for relation in recognised}
+        both = {**record, **counting, **({"relations": relations} if relations else {})}
         print(json_module.dumps(both, indent=2, ensure_ascii=False, allow_nan=False))
         return 0
     if overview is not None:
@@ -57,6 +59,10 @@ def check(
         _print(overview, _log_z_if_cheap(overview, asked.model, memory) if whole else "")
     if cost is not None:
         print(f"{'counting':<14}{_counting(cost)}")
+    for relation in recognised:
+        print(f"{'relation':<14}{relation.predicate}: {relation.kind}, by hard rules")
+    if asked.program is not None and asked.program.source.is_too_wide:
+        print(f"{'auto':<14}samples partitions; the rules of equivalence relations are not ground")
     return 0
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc._numba.jit import compiled
+from orbitmc._numba.jit import compiled, has_code
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.exact.problem import Scope
 from orbitmc.exact.tree import (
@@ -470,7 +470,7 @@ def permute(table: Floats, scope: Scope, to: Scope, sizes: Sequence[int]) -> Flo
     runs = _runs(scope, to)
     shape = [math.prod([sizes[v] for v in run]) for run in runs]
     order = [runs.index(run) for run in sorted(runs, key=lambda run: to.index(run[0]))]
-    least = LEAST_LOADED if getattr(gather, "signatures", ()) else LEAST_GATHERED
+    least = LEAST_LOADED if has_code(gather) else LEAST_GATHERED
     if len(table) < least:
         return table.reshape(shape).transpose(order).reshape(-1)
     tile = _tile(scope, to, sizes)

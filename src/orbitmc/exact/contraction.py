@@ -12,12 +12,12 @@ times more slowly.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from orbitmc._numba.compile_log import latest_time, working_time
-from orbitmc._numba.tiers import of_all, tier
+from orbitmc._numba.tiers import tier
 from orbitmc._util.arrays import Floats, Numbers, floats, readonly
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc._util.text import MEMORY
@@ -129,7 +129,28 @@ def _slab_axes(shape: Sequence[int]) -> int:
     return 0
 
 
-@tier(of_all)
+def _slab_work(sums: Floats, *rest: object) -> float:
+    return 2 + sums.size / 250
+
+
+def _places(slab: Floats, step: int, high: int, low: Numbers) -> Numbers:
+    """Where the entries of a slab are in a table."""
+    return (high + step * np.arange(len(slab)))[:, None] + low
+
+
+def _add_entries(sums: Floats, table: Floats, *view: Any) -> None:
+    sums += table[_places(sums, *view)]
+
+
+def _multiply_entries(sums: Floats, table: Floats, *view: Any) -> None:
+    sums *= table[_places(sums, *view)]
+
+
+def _collect_entries(beliefs: Floats, total: Floats, *view: Any) -> None:
+    np.add.at(total, _places(beliefs, *view).reshape(-1), beliefs.reshape(-1))
+
+
+@tier(_slab_work, _add_entries)
 def add_table(sums: Floats, table: Floats, step: int, high: int, low: Numbers) -> None:
     for value in range(sums.shape[0]):
         start = value * step + high
@@ -137,7 +158,7 @@ def add_table(sums: Floats, table: Floats, step: int, high: int, low: Numbers) -
             sums[value, place] += table[start + low[place]]
 
 
-@tier(of_all)
+@tier(_slab_work, _multiply_entries)
 def multiply_table(sums: Floats, table: Floats, step: int, high: int, low: Numbers) -> None:
     for value in range(sums.shape[0]):
         start = value * step + high
@@ -145,7 +166,7 @@ def multiply_table(sums: Floats, table: Floats, step: int, high: int, low: Numbe
             sums[value, place] *= table[start + low[place]]
 
 
-@tier(of_all)
+@tier(_slab_work, _collect_entries)
 def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Numbers) -> None:
     """Add the beliefs of a slab to the sums they belong to: `add_table` the other way."""
     for value in range(beliefs.shape[0]):

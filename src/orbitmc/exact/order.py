@@ -14,8 +14,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.jit import REGISTRATIONS
 from orbitmc._util.arrays import Floats
-from orbitmc.exact.order_search import LARGEST_COUNTS, search_order
+from orbitmc.exact.order_search import LARGEST_COUNTS, WORTH_LOADING, search_order
 from orbitmc.exact.problem import Problem
 from orbitmc.graph.factor_graph import FactorGraph
 
@@ -164,7 +165,8 @@ def _search_order(
     log_sizes = np.log2(np.asarray(sizes, dtype=np.float64))
     neighbours = neighbours_of(len(sizes), scopes)
     first = _first_order(neighbours, log_sizes.tolist(), most if seconds <= 0 else np.inf, until)
-    if times * first.cost <= EASY or seconds <= 0 or working_time() > until:
+    easy = EASY if REGISTRATIONS.is_loaded else max(EASY, WORTH_LOADING)
+    if times * first.cost <= easy or seconds <= 0 or working_time() > until:
         return first
     if hint is not None:
         cost = _cost([set(near) for near in neighbours], log_sizes.tolist(), hint.variables)

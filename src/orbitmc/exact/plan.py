@@ -91,8 +91,11 @@ def predict(
     memory: int = MEMORY,
     seconds: float = 5.0,
     within: float = math.inf,
+    enough: float = 0.0,
 ) -> EliminationPlan:
     """Find an order within `seconds` and say what it costs; allocates nothing big.
+
+    No order is searched for where a greedy one leads to sums in `enough` seconds.
 
     If elimination must be over `within` some time, one that surely takes longer is refused at
     once, and so is one that has no order after a fifth of that, or `seconds` if that is more;
@@ -109,14 +112,29 @@ def predict(
     until = working_time() + max(seconds, FIRST_SHARE * within)
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
-    problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
-    hint = remembered_order(graph, problem)
-    plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
+    plan = None if enough <= 0.0 else _plan_in_no_time(prepare(graph), memory, enough, until)
+    if plan is not None:
+        problem = plan.problem
+    else:
+        problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
+        hint = remembered_order(graph, problem)
+        plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
     remember_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
     while plan.bytes > memory and plan.bytes / memory < 2.0 ** (MOST_HELD - len(plan.cutset)):
         cutset = (*plan.cutset, best_cutset_variable(plan.tree))
         plan = plan_holding(problem, cutset, memory=memory, seconds=seconds / 4, until=until)
     return plan
+
+
+def _plan_in_no_time(
+    problem: Problem, memory: int, enough: float, until: float
+) -> EliminationPlan | None:
+    """A plan of a greedy order, if elimination takes so few seconds with it."""
+    with suppress(LimitError):
+        plan = plan_holding(problem, (), memory=memory, seconds=0.0, until=until)
+        if plan.seconds <= enough and plan.bytes <= min(memory, COMFORT):
+            return plan
+    return None
 
 
 def require_fit(plan: EliminationPlan, memory: int) -> None:

@@ -4,13 +4,15 @@ All their tables lie in one array: factors, messages, and the messages of larger
 read. Downward, a second array of the same shape gets how probable the entries of each table are.
 """
 
+import functools
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.jit import shared
+from orbitmc._numba.jit import as_written, shared
 from orbitmc._numba.tiers import tier
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.exact.problem import Scope
@@ -114,7 +116,111 @@ def empty_pool(buckets: SmallBuckets) -> Pool:
 
 
 def _work(buckets: SmallBuckets, pool: Pool, first: int, last: int, *rest: object) -> float:
-    return pool.table.size * (last - first) / max(1, len(buckets.message))
+    return (20 + pool.table.size / len(buckets.message) / 100) * (last - first)
+
+
+# The same with operations on arrays, a bucket at a time; numbers are added in the same order. What
+# differs too much for products is left to the interpreter.
+
+
+class _Bucket(NamedTuple):
+    """The lengths of a bucket's axes; its terms, with where each begins and how its axes move."""
+
+    sizes: tuple[int, ...]
+    terms: list[tuple[int, int, tuple[int, ...]]]
+    sent: int
+
+    def span(self, pool: Pool) -> float:
+        """By how many nats products may differ."""
+        return float(sum(pool.span[segment] for segment, *_ in self.terms))
+
+    def product(self, table: Floats) -> Floats:
+        """All terms together, an axis for each of the bucket's."""
+        views = [
+            np.ndarray(self.sizes, float, table, 8 * place, tuple(8 * step for step in steps))
+            for _, place, steps in self.terms
+        ]
+        return functools.reduce(np.multiply, views) if views else np.ones(self.sizes)
+
+    def places(self, steps: tuple[int, ...]) -> Numbers:
+        """Where each entry is in a table, from where that begins; values go fastest."""
+        places = np.zeros(1, np.int64)
+        for axis in (*range(1, len(steps)), 0):
+            places = (places[:, None] + steps[axis] * np.arange(self.sizes[axis])).reshape(-1)
+        return places
+
+
+def _buckets(buckets: SmallBuckets, first: int, last: int) -> Iterator[tuple[int, _Bucket]]:
+    """Some buckets, by their numbers."""
+    axes = buckets.axis_start[first : last + 1].tolist()
+    term_start = buckets.term_start[first : last + 1].tolist()
+    for bucket in range(first, last):
+        begin, end = axes[bucket - first : bucket - first + 2]
+        terms = slice(*term_start[bucket - first : bucket - first + 2])
+        segments = buckets.segment[terms]
+        strides = [
+            tuple(buckets.stride[start : start + end - begin].tolist())
+            for start in buckets.stride_start[terms].tolist()
+        ]
+        places = buckets.place[segments].tolist()
+        yield (
+            bucket,
+            _Bucket(
+                tuple(buckets.size[begin:end].tolist()),
+                list(zip(segments.tolist(), places, strides, strict=True)),
+                int(buckets.message[bucket]),
+            ),
+        )
+
+
+def _send_up_by_arrays(
+    buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
+) -> tuple[int, int]:
+    for number, bucket in _buckets(buckets, first, last):
+        if bucket.span(pool) > most_span:
+            done, why = as_written(send_up)(buckets, pool, number, number + 1, most_span)
+            if why:
+                return done, why
+            continue
+        total = functools.reduce(np.add, bucket.product(pool.table), np.zeros(())).reshape(-1)
+        top = float(total.max())
+        if top == 0.0:
+            return number, CONTRADICTION
+        message = pool.table[buckets.place[bucket.sent] : buckets.place[bucket.sent + 1]]
+        np.divide(total, top, out=message)
+        pool.span[bucket.sent] = math.log(top / total.min(where=total > 0.0, initial=np.inf))
+        pool.log_scale[bucket.sent] = math.log(top)
+    return last, 0
+
+
+def _send_down_by_arrays(
+    buckets: SmallBuckets,
+    pool: Pool,
+    first: int,
+    last: int,
+    most_span: float,
+    needed: NDArray[np.bool_],
+) -> None:
+    for number, bucket in reversed([*_buckets(buckets, first, last)]):
+        if not needed[number - first]:
+            continue
+        if bucket.span(pool) > most_span:
+            some = needed[number - first : number - first + 1]
+            as_written(send_down)(buckets, pool, number, number + 1, most_span, some)
+            continue
+        here = slice(buckets.place[bucket.sent], buckets.place[bucket.sent + 1])
+        message = pool.table[here] * math.exp(pool.log_scale[bucket.sent])
+        ratio = np.zeros(len(message))
+        np.divide(pool.belief[here], message, out=ratio, where=message > 0.0)
+        product = bucket.product(pool.table) * ratio.reshape(bucket.sizes[1:])
+        weights = np.moveaxis(product, 0, -1).reshape(-1)
+        for segment, place, steps in bucket.terms:
+            belief = pool.belief[place : buckets.place[segment + 1]]
+            belief += np.bincount(bucket.places(steps), weights, len(belief))
+        start, end = buckets.marginal_start[number : number + 2]
+        values = np.broadcast_to(np.arange(bucket.sizes[0]), (len(ratio), bucket.sizes[0]))
+        marginal = np.bincount(values.reshape(-1), weights)
+        pool.marginal[start:end] = marginal / sum(marginal.tolist())
 
 
 @shared
@@ -173,7 +279,7 @@ def _send_wide(buckets: SmallBuckets, pool: Pool, bucket: int, at: Numbers, read
     pool.span[sent] = highest - lowest
 
 
-@tier(_work)
+@tier(_work, _send_up_by_arrays)
 def send_up(
     buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
 ) -> tuple[int, int]:
@@ -229,7 +335,7 @@ def send_up(
     return last, 0
 
 
-@tier(_work)
+@tier(_work, _send_down_by_arrays)
 def send_down(
     buckets: SmallBuckets,
     pool: Pool,

@@ -28,8 +28,6 @@ FLOPS_PER_SECOND = 6e8
 SECONDS_PER_STEP = 6e-5
 
 WORTH = 2.0**23  # what an order may cost that is eliminated while a better one would be looked for
-HOPELESS_FACTOR = 16.0
-"""How many times too much a greedy order may cost if a search is to find a better one."""
 
 
 class Piece(NamedTuple):
@@ -176,8 +174,8 @@ def _tie_scopes(problem: Problem, scopes: Sequence[Scope]) -> Problem:
 
 
 def _order(left: Problem, seconds: float, most: float) -> list[int]:
-    """A greedy order, or a better one if it costs too much and is not hopeless."""
-    order = find_order(left.scopes, left.sizes, seconds=0.0, most=HOPELESS_FACTOR * most)
+    """A greedy order, or a better one if that takes long."""
+    order = find_order(left.scopes, left.sizes, seconds=0.0, most=most)
     if seconds > 0 and WORTH < order.cost < np.inf:
         order = find_order(left.scopes, left.sizes, seconds=seconds)
     if len(order.variables) < len(left.sizes) or order.cost > most:

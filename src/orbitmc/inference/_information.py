@@ -129,7 +129,7 @@ class InformationQuestion:
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Estimates:
         if not self.candidates:
             return self._nothing_left(plan)
-        averaged = choose_averaged_variable(plan.model.graph, variables_of([self.target]))
+        averaged = choose_averaged_variable(plan.model, variables_of([self.target]))
         feature = PairsFeature(self.target, self.candidates, plan.model, averaged)
         noted = sample_feature(self.view, plan, feature, observers)
         estimates, first = {}, 0

@@ -21,6 +21,7 @@ from orbitmc.graph.relevance import components, relevant
 from orbitmc.graph.support import Domains, possible_values
 from orbitmc.groups.cycles import cycle_text
 from orbitmc.inference.plan import (
+    ENOUGH_SECONDS,
     EXACT_SECONDS,
     find_fringe,
     fit_to_budget,
@@ -94,6 +95,7 @@ def overview(model: Model, *, query: Sequence[str] | None = None, memory: int = 
     >>> found.variables, found.factors, found.exact.width
     (9, 12, 3)
     """
+    model.require_all_factors()
     graph = model.graph
     domains = possible_values(graph) if graph.has_zeros() else None
     degrees = _degrees(graph)
@@ -186,7 +188,13 @@ def _entries(graph: FactorGraph) -> NDArray[np.float64]:
 def _exact_cost(model: Model, memory: int) -> ExactCost:
     try:
         graph = harden(model).model.graph
-        plan = predict(graph, memory=memory, seconds=ORDER_SECONDS, within=EXACT_SECONDS)
+        plan = predict(
+            graph,
+            memory=memory,
+            seconds=ORDER_SECONDS,
+            within=EXACT_SECONDS,
+            enough=ENOUGH_SECONDS,
+        )
     except LimitError as error:
         return ExactCost(None, None, None, str(error))
     refusal = None

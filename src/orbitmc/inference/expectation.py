@@ -214,9 +214,11 @@ def expect(
     >>> print(om.expect(model, wet, {"grass": "wet"})["sources"])
     1.11127, exact
     """
-    query = Query(
-        model, evidence, lambda view: ExpectationQuestion(view, features_from(features, view))
-    )
+
+    def bind(view: View) -> ExpectationQuestion:
+        return ExpectationQuestion(view, features_from(features, view))
+
+    query = Query(model, evidence, bind, in_pairs=bind)
     return answer(query, merge_options(settings, options), watchers)
 
 

@@ -25,6 +25,7 @@ from orbitmc.exact.plan import SECONDS_PER_BUCKET, predict, require_fit
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.fringe import MOST_VARIABLES_TO_ELIMINATE, Fringe, eliminate_fringe
 from orbitmc.graph.hardening import harden
+from orbitmc.graph.log_weights import WIDEST, large_factors
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components, select_variables
 from orbitmc.graph.support import hard_factors, possible_values
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer so long, or as long as the run may take
+ENOUGH_SECONDS = 0.05  # of an elimination: to search an order takes as long
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
 MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be affordable
 NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
@@ -61,6 +63,10 @@ MOST_SAMPLED_COMPONENTS = 64  # the largest ones
 FRINGE_SECONDS, FRINGE_SHARE = 1e-4, 0.15  # to sum out a variable; of the time that was asked for
 MOST_CORE, MOST_COST = 0.5, 0.7  # of the variables, and of the cost of a sweep, may be left
 FOUND_IN_CORES = frozenset({"gauge flips"})  # jumps that are looked for anew
+NO_EQUIVALENCE = (
+    "base=partition is for marginals, joints, events, means and draws of programs with a predicate "
+    "that hard rules make an equivalence relation, and of which some atoms are unknown"
+)
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 
@@ -203,6 +209,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
         inference.program_of(model)  # refuses other models
     try:
         with Stopwatch() as planning:
+            if settings.base == "partition":
+                return _plan_partitions(model, settings, begun)
             firm = harden(model)
             plan = choose(firm.model)
     except ContradictionError as error:
@@ -289,13 +297,42 @@ def _plan_as_requested(model: Model, settings: Settings) -> Plan:
     )
 
 
+def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
+    """Sample the partitions of equivalence relations, whose rules are not ground."""
+    if not model.equivalences:
+        raise InputError(NO_EQUIVALENCE)
+    names = ", ".join(relation.name for relation in model.equivalences)
+    if len(large_factors(model.graph)):
+        raise LimitError(
+            f"log-weights that range over more than {WIDEST:g} need the rules of {names} to be "
+            "ground; the methods mcsat and gibbs do that"
+        )
+    settings = fit_to_budget(model.graph, settings)
+    require_memory(sampling_bytes(model.graph, settings), settings)
+    several = len(model.equivalences) > 1
+    words = "are equivalence relations" if several else "is an equivalence relation"
+    return Plan(
+        model,
+        settings,
+        f"{names} {words}, and rules that say so need no grounding",
+        remarks=model.doubts,
+        seconds=_spent(settings),
+        ruled_out=("exact", "lmh", "lifted", "mcsat"),
+        begun=begun,
+    )
+
+
 def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """A plan of elimination and its price, or None and why it is not affordable."""
     within = math.inf if settings.method == "exact" else most_seconds(settings)
     begun = working_time() - spent_before()
     try:
         plan = predict(
-            graph, memory=settings.memory, seconds=order_search_seconds(settings), within=within
+            graph,
+            memory=settings.memory,
+            seconds=order_search_seconds(settings),
+            within=within,
+            enough=ENOUGH_SECONDS,
         )
         if settings.method == "exact":
             require_fit(plan, settings.memory)
@@ -480,6 +517,9 @@ def choose_kernel(
         return PlannedKernel(_mcsat(model, settings), "")
     if settings.base == "low-width":
         return _block_gibbs_kernel(model, settings)
+    if settings.base == "partition":
+        scan = kernels.relations.partition_scan(prepared, model.equivalences)
+        return PlannedKernel(scan, scan.about)
     kernel = kernels.RandomScan() if settings.scan == "random" else kernels.SystematicScan()
     return PlannedKernel(kernel, "")
 
@@ -603,6 +643,7 @@ SHARE = 0.6  # of its time for them: the rest is for preparing, the warm-up and 
 NANOSECONDS = 0.25  # of a sweep, for each lane and each variable that is or that a factor reads
 NANOSECONDS_PER_VALUE = 1.0  # for each value of one that meets others than binary ones, and factor
 RECORDING = 1.2  # sweeps that recording a sample takes
+PARTITION_SWEEP = 40.0  # times as long as one of single variables, where pairs meet few factors
 SLICE_NANOSECONDS = 23.0  # of a slice, for each lane and each entry of a table
 FEWEST_SLICES = 2  # one of the warm-up, and one that is recorded
 AT_ONCE = 2  # packs that most machines advance at the same time
@@ -683,6 +724,8 @@ def _replace_shape(
 def sample_seconds(graph: FactorGraph, settings: Settings) -> float:
     """About how long one sample of all packs takes."""
     sweep = 1e-9 * settings.lane_count * _sweep_nanoseconds(graph)
+    if settings.base == "partition":
+        sweep *= PARTITION_SWEEP
     spacing = settings.schedule().spacing_for(graph.variables)
     turns = -(-settings.pack_count // AT_ONCE)
     return turns * sweep * (spacing / graph.variables + RECORDING)

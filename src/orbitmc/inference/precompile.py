@@ -57,6 +57,15 @@ Smokes(person)
 Friends(person, person)
 0.5 Friends(x, y) ^ Smokes(x) => Smokes(y)
 """
+SAME = """
+thing = {A, B, C, D}
+Same(thing, thing)
+Red(thing)
+Same(x, x).
+Same(x, y) => Same(y, x).
+Same(x, y) ^ Same(y, z) => Same(x, z).
+0.5 Same(x, y) ^ Red(x) => Red(y)
+"""
 MOVES: Mapping[str, Mapping[str, Any]] = {
     **{
         family: {"families": [family], "period": 1}
@@ -236,6 +245,15 @@ def _programs() -> None:
             asked.marginals(replace(limits, method=method))
 
 
+def _partitions() -> None:
+    """Move items between the blocks of an equivalence relation."""
+    program = parse(SAME)
+    asked = ground_program(program, parse_database("", program))
+    for lanes in (LANES, LANE_UNIT):
+        limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
+        asked.marginals(replace(limits, method="gibbs", base="partition"))
+
+
 def _compile_log_weights() -> None:
     """Mix jumps in, and weigh states as a race does that guesses how often jumps succeed."""
     _ask(spins, method="lmh", alpha=0.8)
@@ -272,6 +290,7 @@ QUESTIONS: Mapping[str, Callable[[], None]] = {
     "fringe": _compile_fringe,
     "low-width": _low_width,
     "programs": _programs,
+    "partition": _partitions,
     **{name: partial(_jumps, name) for name in MOVES},
 }
 """What to ask, by the name of what it compiles."""
