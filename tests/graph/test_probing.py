@@ -10,7 +10,7 @@ from orbitmc.exact.contraction import marginals
 from orbitmc.exact.draws import independent_states
 from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.exact.plan import predict
-from orbitmc.exact.problem import prepare
+from orbitmc.exact.problem import _connected_to_deciders, prepare
 from orbitmc.graph import probing
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
@@ -140,6 +140,25 @@ def test_copies_make_a_lattice_a_chain():
     assert len(plan.problem.sizes) == 12
     assert plan.width == 1
     assert plan.problem.followers == 132
+
+
+def test_a_variable_with_fewer_values_than_who_decides_it_keeps_its_tables():
+    """Five values decide a bit that many others read: to read the five instead takes more."""
+    builder = Builder([5, 2, *[3] * 6])
+    parity = np.full((5, 2), -np.inf)
+    parity[np.arange(5), np.arange(5) % 2] = 0.0
+    builder.add_factor([0, 1], parity)
+    for reader in range(2, 8):
+        builder.add_factor([1, reader], np.random.default_rng(reader).normal(size=(2, 3)))
+    graph = builder.build()
+    assert probe(graph).decided[1].by == 0
+    assert prepare(graph, probe(graph)).sizes == (5, 2, *[3] * 6)
+
+
+def test_variables_far_from_each_other_do_not_become_one():
+    path = [(0, 1), (1, 2)]
+    assert _connected_to_deciders(path, {2: 0}) == {0}
+    assert _connected_to_deciders(path, {1: 0, 2: 0}) == {0, 1, 2}
 
 
 def test_long_implications_end_after_the_looks_there_are():

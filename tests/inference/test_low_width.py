@@ -98,7 +98,10 @@ def test_without_zeros_nothing_of_blocks_is_loaded():
         ({"method": "gibbs", "base": "mcsat"}, "for lifted and lmh"),
         ({"method": "gibbs", "base": "low-width", "scan": "random"}, "one at a time"),
         ({"method": "mcsat", "base": "low-width"}, "not for mcsat"),
-        ({"method": "gibbs", "base": "high-width"}, "expected gibbs, mcsat or low-width"),
+        (
+            {"method": "gibbs", "base": "high-width"},
+            "expected gibbs, mcsat, low-width or partition",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings, message):

@@ -426,7 +426,7 @@ def choose_by_table(
 
 @draws
 def choose_by_log_weights(
-    rng: Any, log_weights: Floats, size: Index, values: Bytes, variable: Index
+    rng: Any, log_weights: Floats, size: Index, values: NDArray[Any], variable: Index
 ) -> None:
     """Choose a value per lane in proportion to the exponential of its log-weight.
 
@@ -511,18 +511,42 @@ def _scale(drawn: np.uint64, bound: Index) -> int:
     return int(np.int64((drawn * np.uint64(bound)) >> np.uint64(32)))
 
 
+MANY_VALUES = 16  # so many rows of lanes do not fit into the nearest cache
+
+
+@shared
+def _subtract_best(log_weights: Floats, size: Index, lanes: int) -> None:
+    """Subtract the largest log-weight of each lane, four lanes at a time as they lie in memory."""
+    for lane in range(0, lanes, 4):
+        best, best1 = log_weights[0, lane], log_weights[0, lane + 1]
+        best2, best3 = log_weights[0, lane + 2], log_weights[0, lane + 3]
+        for value in range(1, size):
+            best = max(best, log_weights[value, lane])
+            best1 = max(best1, log_weights[value, lane + 1])
+            best2 = max(best2, log_weights[value, lane + 2])
+            best3 = max(best3, log_weights[value, lane + 3])
+        for value in range(size):
+            log_weights[value, lane] -= best
+            log_weights[value, lane + 1] -= best1
+            log_weights[value, lane + 2] -= best2
+            log_weights[value, lane + 3] -= best3
+
+
 @shared
 def cumulate_weights(log_weights: Floats, size: Index, lanes: int) -> None:
     """Turn log-weights per lane into weights of each value or a smaller one; largest is 1.
 
     A value of weight 0 has the same sum as the value before it and so is never chosen.
     """
-    for lane in range(lanes):
-        best = log_weights[0, lane]
-        for value in range(1, size):
-            best = max(best, log_weights[value, lane])
-        for value in range(size):
-            log_weights[value, lane] -= best
+    if size > MANY_VALUES and lanes % 4 == 0:
+        _subtract_best(log_weights, size, lanes)
+    else:
+        for lane in range(lanes):
+            best = log_weights[0, lane]
+            for value in range(1, size):
+                best = max(best, log_weights[value, lane])
+            for value in range(size):
+                log_weights[value, lane] -= best
     for value in range(size):
         for lane in range(lanes):
             weight = np.float64(exponential(np.float32(log_weights[value, lane])))

@@ -108,17 +108,14 @@ def _record_probabilities(
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
         if tally.values.shape[1] > 0:
-            _add_values(tally.values, scratch, values, variable, part, row, size)
+            add_values(tally.values, scratch, values, variable, part, row, size)
         if len(tally.open) == 0 and has_limits(prepared, variable):
             add_limits(prepared, scratch, values, variable, tally.sums[part, row])
             continue
         cumulative_probabilities(prepared, scratch, values, variable)
         if len(tally.open) > 0:
             mark_open(tally, scratch, variable, size)
-        if size == 2:
-            _add_binary(tally, scratch, part, row)
-        else:
-            _add_probabilities(tally, scratch, part, row, size)
+        add_conditional(tally, scratch, part, row, size)
 
 
 @implementation(record, ValueTally)
@@ -133,11 +130,11 @@ def _record_values(
         if len(tally.open) > 0:
             cumulative_probabilities(prepared, scratch, values, variable)
             mark_open(tally, scratch, variable, size)
-        _add_values(tally.sums, scratch, values, variable, part, row, size)
+        add_values(tally.sums, scratch, values, variable, part, row, size)
 
 
 @shared
-def _add_values(
+def add_values(
     sums: Floats,
     scratch: Scratch,
     values: Bytes,
@@ -152,6 +149,15 @@ def _add_values(
     elif size > 2:
         for lane in range(lanes_of(scratch)):
             sums[part, row + np.int64(values[variable, lane]), lane % COLUMNS] += 1.0
+
+
+@shared
+def add_conditional(tally: Any, scratch: Scratch, part: int, row: Index, size: Index) -> None:
+    """Add the chances of a variable's values, which `cumulative_probabilities` has found."""
+    if size == 2:
+        _add_binary(tally, scratch, part, row)
+    else:
+        _add_probabilities(tally, scratch, part, row, size)
 
 
 @shared

@@ -213,7 +213,11 @@ def _number_decided(
     possible: list[NDArray[np.int64]],
     decided: Mapping[int, Decided],
 ) -> dict[int, Follower]:
-    """Variables that others decide, by numbers of possible values; first, both have the same."""
+    """Variables that are others under another name, by numbers of possible values.
+
+    First, values go that fit no value of the other one. A variable with fewer values than who
+    decides it stays: tables would grow.
+    """
     while True:
         keep: dict[int, NDArray[np.bool_]] = {}
         for variable, (by, values) in decided.items():
@@ -228,11 +232,38 @@ def _number_decided(
             break
         _restrict(scopes, tables, possible, keep)
         _drop_impossible(scopes, tables, possible)
-    return {
+    followers = {
         variable: (by, np.searchsorted(possible[variable], values[possible[by]]))
         for variable, (by, values) in decided.items()
-        if len(possible[variable]) > 1
+        if 1 < len(possible[variable]) == len(possible[by])
     }
+    if not followers:
+        return {}
+    near = _connected_to_deciders(scopes, {v: by for v, (by, _) in followers.items()})
+    return {variable: follower for variable, follower in followers.items() if variable in near}
+
+
+def _connected_to_deciders(scopes: Iterable[Scope], decider: Mapping[int, int]) -> set[int]:
+    """Followers that factors link to who decides them, through others that the same one decides.
+
+    A graph in which these are one never needs larger tables than before; one in which variables
+    far from each other are one may.
+    """
+    links: dict[int, set[int]] = {}
+    for scope in scopes:
+        alike: dict[int, list[int]] = {}
+        for variable in scope:
+            alike.setdefault(decider.get(variable, variable), []).append(variable)
+        for members in alike.values():
+            for member in members:
+                links.setdefault(member, set()).update(members)
+    reached = set(decider.values())
+    waiting = list(reached)
+    while waiting:
+        new = links.get(waiting.pop(), set()) - reached
+        reached |= new
+        waiting += new
+    return reached
 
 
 def _restrict(

@@ -81,6 +81,7 @@ def write(model: Model, path: str | Path) -> None:
     >>> om.read(path).graph.variables
     4
     """
+    model.require_all_factors()
     chosen = FORMATS.get(suffix(path))
     if chosen is None:
         raise _unknown(path)

@@ -39,6 +39,7 @@ def harden(model: Model) -> Hardening:
 
     Large maxima go into the constant. Models with weights of usual size stay as they are.
     """
+    model.require_all_factors()
     graph = model.graph
     large = large_factors(graph)
     if not len(large):

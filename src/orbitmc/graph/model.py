@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import quote
-from orbitmc.errors import ContradictionError, InputError
+from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.evidence import Evidence, ResolvedEvidence, Seen, as_mapping, resolve
 from orbitmc.graph.factor_graph import FactorGraph
@@ -33,6 +33,21 @@ class Observed:
     value: int
 
 
+@dataclass(frozen=True)
+class Equivalence:
+    """An equivalence relation between items that no factor of a graph says.
+
+    `variables[k]` is 1 if the items `first[k]` and `second[k]` are equivalent. Items whose pair is
+    no variable are known not to be.
+    """
+
+    name: str
+    items: int
+    variables: NDArray[np.int64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+
+
 @dataclass(frozen=True, repr=False)
 class Model(HtmlRepr):
     """A distribution over named variables, some of them already observed.
@@ -40,6 +55,8 @@ class Model(HtmlRepr):
     `names` and `values` belong to the variables of `graph`, in its order; `observed` holds the
     variables that evidence has removed from it; `order` lists all of them as their author did.
     `doubts` say what looks wrong in the source of the model; answers repeat them as warnings.
+    States that are none of the `equivalences` are impossible, though no factor says so: only
+    kernels that know them may sample such a model, and nothing else may answer about it.
     """
 
     graph: FactorGraph
@@ -48,6 +65,7 @@ class Model(HtmlRepr):
     observed: Mapping[str, Observed] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    equivalences: tuple[Equivalence, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -79,6 +97,7 @@ class Model(HtmlRepr):
         all_evidence = {**as_mapping(evidence), **seen}
         if not all_evidence:
             return self
+        self.require_all_factors()
         findings = resolve(all_evidence, self.domains())
         self.require_consistent(findings)
         softened = self._with_likelihoods(findings)
@@ -101,6 +120,14 @@ class Model(HtmlRepr):
             order=self.order,
             doubts=self.doubts,
         )
+
+    def require_all_factors(self) -> None:
+        """Refuse what looks at the graph alone, where that does not say everything."""
+        for relation in self.equivalences:
+            raise LimitError(
+                f"{relation.name} is an equivalence relation whose rules are not ground; only "
+                "sampling its partitions can answer, for marginals"
+            )
 
     def at(self, beta: float) -> "Model":
         """The model at another inverse temperature: all log-weights times `beta`, above 0.

@@ -71,6 +71,7 @@ def relevant(model: Model, targets: Sequence[int]) -> tuple[Model, FactorGraph |
 
 def select_variables(model: Model, variables: Numbers, factors: Flags | None = None) -> Model:
     """The model of some variables, and of all factors, or of those marked, that read only these."""
+    model.require_all_factors()
     graph = model.graph
     within = np.zeros(graph.variables, dtype=np.bool_)
     within[variables] = True

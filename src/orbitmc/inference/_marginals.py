@@ -109,6 +109,9 @@ def marginals_query(
             None if isinstance(model, Model) else model.in_atoms,
         )
 
+    def provenance_if_ground() -> Provenance | None:
+        return provenance() if isinstance(model, Model) or model.is_ground else None
+
     return Query(
         model,
         evidence,
@@ -116,6 +119,7 @@ def marginals_query(
         None
         if isinstance(model, Model)
         else lambda settings: inference.count_marginals(model, settings, provenance),
+        lambda view: MarginalsQuestion(view, None, None, provenance_if_ground()),
     )
 
 
@@ -137,7 +141,7 @@ class MarginalsQuestion:
     view: View
     names: tuple[str, ...] | None
     kernel: Kernel | None
-    asked: Provenance
+    asked: Provenance | None
     can_resume: bool = True
 
     @property

@@ -93,6 +93,7 @@ def overview(model: Model, *, query: Sequence[str] | None = None, memory: int = 
     >>> found.variables, found.factors, found.exact.width
     (9, 12, 3)
     """
+    model.require_all_factors()
     graph = model.graph
     domains = possible_values(graph) if graph.has_zeros() else None
     degrees = _degrees(graph)

@@ -20,7 +20,7 @@ from orbitmc.estimate.marginals import Marginals
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import marginals_query
-from orbitmc.inference.answer import answer_plan
+from orbitmc.inference.answer import answer_plan, in_pairs
 from orbitmc.inference.plan import Plan
 from orbitmc.inference.query import Names, Program, resolve_query, view_of
 from orbitmc.inference.settings import METHODS, Settings
@@ -101,9 +101,10 @@ def answer_checkpoint(
     if query is None and isinstance(model, Model):
         query = query_from_checkpoint(saved, model)
     asked = marginals_query(model, None, query, None, settings, command=command)
+    asked = asked if settings.base != "partition" else in_pairs(asked)
     question = asked.bind(view_of(asked.model))
     seen = asked.model if isinstance(asked.model, Model) else asked.model.model
-    firm = harden(seen) if kernel is None else None
+    firm = harden(seen) if kernel is None and settings.base != "partition" else None
     plan = Plan(
         firm.model if firm else seen,
         replace(settings, threads=limits.threads, executor=limits.executor, memory=limits.memory),

@@ -18,6 +18,7 @@ from orbitmc import estimate, exact, inference, kernels, sampling, tuning
 from orbitmc import graph as graphs
 from orbitmc._numba.compile_log import spent_before, time_limit, working_time
 from orbitmc._numba.jit import Stopwatch
+from orbitmc._util.settings import settings_of
 from orbitmc._util.text import first_few
 from orbitmc.errors import ContradictionError, InputError, LimitError, OutOfRangeError
 from orbitmc.estimate.marginals import (
@@ -34,10 +35,12 @@ from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
 from orbitmc.inference.cache import find_elimination
 from orbitmc.inference.plan import (
+    NO_EQUIVALENCE,
     Plan,
     PlannedKernel,
     choose_kernel,
     is_affordable,
+    plan_elimination,
     prepare_within,
     require_memory,
     sampling_bytes_of,
@@ -48,6 +51,7 @@ from orbitmc.inference.settings import Settings
 if TYPE_CHECKING:
     from orbitmc.estimate.statistics import Statistics
     from orbitmc.exact.plan import EliminationPlan
+    from orbitmc.inference.program import MarkovLogic
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.checkpoint import CheckpointWriter
     from orbitmc.sampling.observers import Observer
@@ -77,12 +81,28 @@ def answer(
     """
     if query.count is not None and (counted := query.count(settings)) is not None:
         return counted
+    if (pairs := _ask_in_pairs(query, settings)) is not None:
+        by_partitions = replace(settings, method="gibbs", base="partition")
+        view = view_of(pairs.model)
+        return _answer_view(pairs, view, by_partitions, observers, reserve, checkpoint)
     plain = query.bind(view_of(query.model))
     if not plain.can_resume:
         require_no_checkpoint(settings)
     if (known := _answer_from_cache(query, plain, settings)) is not None:
         return known
     view = view_of(query.model, query.evidence)
+    return _answer_view(query, view, settings, observers, reserve, checkpoint)
+
+
+def _answer_view(
+    query: Query[Answer],
+    view: View,
+    settings: Settings,
+    observers: Iterable[RunObserver],
+    reserve: float,
+    checkpoint: CheckpointWriter | None,
+) -> Answer:
+    """Plan and answer a question about a view."""
     saving = _writer(settings, checkpoint)
     with explain_contradictions(view), exact_in_time(settings), saving as writer:
         question, left_out = _bind(query, view, settings)
@@ -100,6 +120,44 @@ def answer(
             return answer_plan(question, plan, observers)
         writer.record.update(plan.record())
         return answer_plan(question, plan, [*observers, writer])
+
+
+def _ask_in_pairs(query: Query[Answer], settings: Settings) -> Query[Answer] | None:
+    """The question about partitions, where samples of these answer it; None elsewhere.
+
+    They do where that is asked for, and for `auto` where elimination is not affordable.
+    """
+    program = query.model
+    if isinstance(program, Model) or query.in_pairs is None or program.in_pairs is None:
+        return None
+    asked = settings.method == "gibbs" and settings.base == "partition"
+    return in_pairs(query) if asked or _prefers_pairs(program, settings) else None
+
+
+def in_pairs(query: Query[Answer]) -> Query[Answer]:
+    """The same question about a program whose equivalence relations are not ground."""
+    program = query.model
+    if isinstance(program, Model) or query.in_pairs is None or program.in_pairs is None:
+        raise InputError(NO_EQUIVALENCE)
+    return replace(query, model=program.in_pairs, bind=query.in_pairs, count=None)
+
+
+def _prefers_pairs(program: MarkovLogic, settings: Settings) -> bool:
+    """Whether `auto` samples partitions: nothing else is wanted, and elimination too expensive."""
+    if settings.method != "auto" or any(
+        getattr(settings, option.name) != option.default
+        for option in settings_of(Settings).values()
+        if option.methods
+    ):
+        return False
+    if program.in_pairs is None or len(
+        graphs.log_weights.large_factors(program.in_pairs.model.graph)
+    ):
+        return False
+    if program.source.is_too_wide:
+        return True
+    elimination, _ = plan_elimination(program.model.graph, settings)
+    return elimination is None
 
 
 def _elimination_in_time(
@@ -316,7 +374,9 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
         run = sampling.run.partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     remark, approximate = kernels.protocol.remarks_on(run.kernel, run.outcomes)
-    hurry = HURRY if run.heaviest is None and not run.independent else ""
+    constrained = kernels.protocol.constrained_variables(run.kernel)
+    searchable = not run.independent and constrained is None
+    hurry = HURRY if run.heaviest is None and searchable else ""
     about = About(
         method=_method_used(plan),
         reason="; ".join(part for part in (plan.reason, chosen.about, remark, hurry) if part),

@@ -24,6 +24,7 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.plan import SECONDS_PER_BUCKET, predict, require_fit
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
+from orbitmc.graph.log_weights import WIDEST, large_factors
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components, select_variables
 from orbitmc.graph.support import hard_factors, possible_values
@@ -58,6 +59,10 @@ SECONDS_PER_ENTRY = 1e-6  # of a table, to write a model as a graph
 NO_TIME_FOR_SYMMETRIES = "there is no time to look for symmetries in tables of this size"
 SPLIT_SHARE = 0.3  # of the time that was asked for may be over when components are tried apart
 MOST_SAMPLED_COMPONENTS = 64  # the largest ones
+NO_EQUIVALENCE = (
+    "base=partition is for marginals of programs with a predicate that hard rules make an "
+    "equivalence relation, and of which some atoms are unknown"
+)
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 
@@ -174,6 +179,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
         inference.program_of(model)  # refuses other models
     try:
         with Stopwatch() as planning:
+            if settings.base == "partition":
+                return _plan_partitions(model, settings, begun)
             firm = harden(model)
             plan = choose(firm.model)
     except ContradictionError as error:
@@ -257,6 +264,31 @@ def _plan_as_requested(model: Model, settings: Settings) -> Plan:
     settings = _fit_slices_to_seconds(model.graph, settings)
     return _plan_blocks_if_frozen(model, settings, reason) or _plan_with_race(
         model, settings, reason
+    )
+
+
+def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
+    """Sample the partitions of equivalence relations, whose rules are not ground."""
+    if not model.equivalences:
+        raise InputError(NO_EQUIVALENCE)
+    names = ", ".join(relation.name for relation in model.equivalences)
+    if len(large_factors(model.graph)):
+        raise LimitError(
+            f"log-weights that range over more than {WIDEST:g} need the rules of {names} to be "
+            "ground; the methods mcsat and gibbs do that"
+        )
+    settings = fit_to_budget(model.graph, settings)
+    require_memory(sampling_bytes(model.graph, settings), settings)
+    several = len(model.equivalences) > 1
+    words = "are equivalence relations" if several else "is an equivalence relation"
+    return Plan(
+        model,
+        settings,
+        f"{names} {words}, and rules that say so need no grounding",
+        remarks=model.doubts,
+        seconds=_spent(settings),
+        ruled_out=("exact", "lmh", "lifted", "mcsat"),
+        begun=begun,
     )
 
 
@@ -421,6 +453,9 @@ def choose_kernel(
         return PlannedKernel(_mcsat(model, settings), "")
     if settings.base == "low-width":
         return _block_gibbs_kernel(model, settings)
+    if settings.base == "partition":
+        scan = kernels.relations.partition_scan(prepared, model.equivalences)
+        return PlannedKernel(scan, scan.about)
     kernel = kernels.RandomScan() if settings.scan == "random" else kernels.SystematicScan()
     return PlannedKernel(kernel, "")
 
@@ -544,6 +579,7 @@ SHARE = 0.6  # of its time for them: the rest is for preparing, the warm-up and 
 NANOSECONDS = 0.25  # of a sweep, for each lane and each variable that is or that a factor reads
 NANOSECONDS_PER_VALUE = 1.0  # for each value of one that meets others than binary ones, and factor
 RECORDING = 1.2  # sweeps that recording a sample takes
+PARTITION_SWEEP = 40.0  # times as long as one of single variables, where pairs meet few factors
 SLICE_NANOSECONDS = 23.0  # of a slice, for each lane and each entry of a table
 FEWEST_SLICES = 2  # one of the warm-up, and one that is recorded
 AT_ONCE = 2  # packs that most machines advance at the same time
@@ -624,6 +660,8 @@ def _replace_shape(
 def sample_seconds(graph: FactorGraph, settings: Settings) -> float:
     """About how long one sample of all packs takes."""
     sweep = 1e-9 * settings.lane_count * _sweep_nanoseconds(graph)
+    if settings.base == "partition":
+        sweep *= PARTITION_SWEEP
     spacing = settings.schedule().spacing_for(graph.variables)
     turns = -(-settings.pack_count // AT_ONCE)
     return turns * sweep * (spacing / graph.variables + RECORDING)

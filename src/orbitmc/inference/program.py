@@ -23,8 +23,9 @@ from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import marginals
 from orbitmc.inference.query import Names
 from orbitmc.inference.settings import Options, Settings, accepts_settings
-from orbitmc.mln.data.database import TRUE, Database, Ints, merge_databases, universe
+from orbitmc.mln.data.database import TRUE, UNKNOWN, Database, Ints, merge_databases, universe
 from orbitmc.mln.data.reader import parse_database, read_database
+from orbitmc.mln.grounding.atoms import pair_atoms
 from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import (
     MOST_GROUNDINGS,
@@ -44,6 +45,7 @@ from orbitmc.mln.grounding.queries import (
     read_conjunctions,
     read_query,
 )
+from orbitmc.mln.grounding.relations import Relation, recognise_relations
 from orbitmc.mln.grounding.remarks import (
     asked_though_closed,
     closed_by_few,
@@ -66,6 +68,8 @@ from orbitmc.sampling.run import RunObserver
 
 Meaning = Literal["formula", "alchemy"]
 TRUTH = ("true",)
+MOST_RULE_GROUNDINGS = 30_000  # of equivalence relations: elimination affords none with more
+MOST_OPEN_ITEMS, ALMOST_ALL = 12, 0.9  # elimination of all pairs has a width of n²/4: too much
 GROUND_AT_ONCE = 10_000  # unknown atoms: a program with more may be counted instead
 CLAUSAL = ("alchemy", "lomrf")  # dialects whose tools divide weights among clauses
 
@@ -74,7 +78,8 @@ CLAUSAL = ("alchemy", "lomrf")  # dialects whose tools divide weights among clau
 class ProgramSource:
     """A program, what is known, and what is open: all that grounding or counting needs.
 
-    `affordable` remembers whether elimination was, by the memory and the seconds that it had.
+    `affordable` remembers whether elimination was, by the memory and the seconds that it had. The
+    rules of `relations` are not ground.
     """
 
     program: Program
@@ -84,6 +89,7 @@ class ProgramSource:
     memory: int = MEMORY
     watch: Watch | None = None
     affordable: dict[tuple[int, float | None], bool] = field(default_factory=dict, repr=False)
+    relations: tuple[Relation, ...] = ()
 
     @cached_property
     def ground(self) -> Ground:
@@ -95,6 +101,51 @@ class ProgramSource:
             max_groundings=self.max_groundings,
             memory=self.memory,
             watch=self.watch,
+            relations=self.relations,
+        )
+
+    @cached_property
+    def in_pairs(self) -> "ProgramSource | None":
+        """The same program, its equivalence relations not ground; None if it has none.
+
+        What evidence decides is no relation to sample.
+        """
+        relations = [
+            relation
+            for relation in recognise_relations(self.program)
+            if relation.kind in ("equivalence", "symmetric")
+            and self.atoms.atoms[relation.predicate].default == UNKNOWN
+        ]
+        equivalences = [each for each in relations if each.kind == "equivalence"]
+        if not any(map(self._unknown_pairs, equivalences)):
+            return None
+        return replace(self, relations=tuple(relations), affordable={})
+
+    def _unknown_pairs(self, relation: Relation) -> int:
+        """How many pairs of items of an equivalence relation are neither known nor implied."""
+        atoms = self.atoms.atoms[relation.predicate]
+        return pair_atoms(atoms, self.atoms.universe, equivalence=True).variables
+
+    @cached_property
+    def is_too_wide(self) -> bool:
+        """Whether rules of an equivalence relation are not worth grounding, to eliminate atoms.
+
+        They have too many groundings, or hardly a pair of many items is known: of any two items
+        that share one, all three pairs are in one clause.
+        """
+        relations = () if self.in_pairs is None else self.in_pairs.relations
+        sizes = [
+            (
+                self.atoms.universe.size(self.program.predicates[relation.predicate].types[0]),
+                self._unknown_pairs(relation),
+            )
+            for relation in relations
+            if relation.kind == "equivalence"
+        ]
+        return any(
+            2 * items * unknown > MOST_RULE_GROUNDINGS
+            or (items > MOST_OPEN_ITEMS and unknown > ALMOST_ALL * items * (items - 1) / 2)
+            for items, unknown in sizes
         )
 
     @cached_property
@@ -146,6 +197,15 @@ class MarkovLogic(HtmlRepr):
     def ground(self) -> Ground:
         """The program on its constants."""
         return self.source.ground
+
+    @cached_property
+    def in_pairs(self) -> "MarkovLogic | None":
+        """The same program, its equivalence relations not ground: for those who sample them only.
+
+        None if there are none.
+        """
+        source = self.source.in_pairs
+        return None if source is None else replace(self, source=source)
 
     @cached_property
     def model(self) -> Model:
@@ -329,8 +389,9 @@ def ground_program(
         program = split_into_clauses(program, universe(program, [known]))
     source = ProgramSource(program, known, world, max_groundings, memory, watch)
     if source.unknown_atoms > GROUND_AT_ONCE and isinstance(source.lifting, str):
-        remarks.append(f"all rules are ground, because counting cannot answer: {source.lifting}")
-    if not _can_wait(source):
+        which = "all rules but those of relations" if source.is_too_wide else "all rules"
+        remarks.append(f"{which} are ground, because counting cannot answer: {source.lifting}")
+    if not _can_wait(source) and not source.is_too_wide:
         _ = source.ground  # what cannot be ground is refused while it is read
     joined = read_conjunctions(query, program) if query is not None else ()
     asked_about = patterns or _unknown_patterns(source)

@@ -165,6 +165,7 @@ class View:
 def view_of(model: Model | Program, evidence: Evidence | None = None) -> View:
     """What can be asked about a model with evidence, or about a program."""
     if isinstance(model, Model):
+        model.require_all_factors()
         seen = model.given(evidence)
         return View(seen, seen.order, lambda name: _variable(seen, name))
     require_program(model)
@@ -299,10 +300,13 @@ class Question(Protocol[AnswerCo]):
 class Query(Generic[Answer]):
     """A model or a program, what is known of it, and a question that `bind` puts to a view.
 
-    Of a program, `count` answers without grounding, or gives None if that is not wanted.
+    Of a program, `count` answers without grounding, or gives None if that is not wanted. A question
+    that looks at nothing but samples may be put to a program whose equivalence relations are not
+    ground; `in_pairs` binds it.
     """
 
     model: Model | Program
     evidence: Evidence | None
     bind: Callable[[View], Question[Answer]]
     count: Callable[[Settings], Answer | None] | None = None
+    in_pairs: Callable[[View], Question[Answer]] | None = None

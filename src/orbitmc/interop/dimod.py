@@ -69,6 +69,7 @@ def to_dimod(model: Model, beta: float = 1.0, *, vartype: str | None = None) -> 
     -2.5
     """
     require_beta(beta)
+    model.require_all_factors()
     kind = _vartype(model) if vartype is None else str(vartype).upper()
     if kind not in VARTYPE_VALUES:
         raise InputError(f"vartype is SPIN or BINARY, not {vartype!r}")

@@ -8,6 +8,7 @@ from orbitmc.graph.log_weights import log_weight_change as log_weight_change
 from orbitmc.kernels import block_gibbs as block_gibbs
 from orbitmc.kernels import mcsat as mcsat
 from orbitmc.kernels import protocol as protocol
+from orbitmc.kernels import relations as relations
 from orbitmc.kernels._alternation import alternation as alternation
 from orbitmc.kernels._clusters import clusters as clusters
 from orbitmc.kernels._flips import flips as flips

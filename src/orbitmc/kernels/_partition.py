@@ -33,14 +33,15 @@ from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.log_weights import factors_around
 from orbitmc.kernels._relabelling import check_set
 from orbitmc.kernels.protocol import steps
 
 Pairs = Mapping[tuple[Hashable, Hashable], int]
 
-NOBODY = 255  # in place of an item, or of a block
-MOST_ITEMS = 255  # items and blocks are numbered in bytes
+Labels = NDArray[np.uint16]
+
+NOBODY = 65_535  # in place of an item, or of a block
+MOST_ITEMS = 8_192  # what pairs gain is a matrix, of 512 MiB for so many
 
 ITEM_DRAWS, LEFT_ALONE, MOVED = range(3)
 PARTITION_OUTCOMES = ("item draws", "left alone", "moved items")
@@ -51,20 +52,18 @@ class PartitionMemory(NamedTuple):
 
     A lane is `whole` if its pairs are an equivalence relation. Other arrays are of a step. With a
     row per block: `log_weights`, relative to a block of its own; `lost`, how many more factors are
-    impossible; `used`, whether another item is in it. `target` is the block to weigh, and `before`
-    the one that the item came from.
+    impossible. `target` is the block to weigh, and `before` the one that the item came from.
     """
 
     log_weights: Floats
     lost: NDArray[np.int32]
     lost_alone: NDArray[np.int32]
-    used: Bytes
-    label: Bytes
+    label: Labels
     whole: Bytes
-    before: Bytes
-    target: Bytes
+    before: Labels
+    target: Labels
     repeated: Bytes
-    picked: Bytes
+    picked: Labels
     scratch: Scratch
 
 
@@ -73,7 +72,8 @@ class Partition(NamedTuple):
 
     Items that are known to be in one block are one item here; `apart[one, other]` says which are
     known not to be. `gain[one, other]` is what factors that read nothing but this pair gain when
-    it is 1. `one` and `other` are the items of each variable that is a pair, otherwise `NOBODY`.
+    it is 1, below all numbers for items that are apart. `one` and `other` are the items of each
+    variable that is a pair, otherwise `NOBODY`.
     An item's pairs are `pair[pair_start[item]:…]`; `factor[factor_start[item]:…]` are the other
     factors around it, but for those that are the same for all partitions. Variables in `together`
     are 1 in every partition. `freed` are those that nothing else forbids to change.
@@ -81,8 +81,8 @@ class Partition(NamedTuple):
 
     apart: Bytes
     gain: Floats
-    one: Bytes
-    other: Bytes
+    one: Labels
+    other: Labels
     pair_start: Indices
     pair: Indices
     factor_start: Indices
@@ -108,13 +108,12 @@ class Partition(NamedTuple):
             log_weights=np.zeros((items, lanes)),
             lost=np.zeros((items, lanes), dtype=np.int32),
             lost_alone=np.zeros(lanes, dtype=np.int32),
-            used=np.zeros((items, lanes), dtype=np.uint8),
-            label=np.zeros((items, lanes), dtype=np.uint8),
+            label=np.zeros((items, lanes), dtype=np.uint16),
             whole=np.zeros(lanes, dtype=np.uint8),
-            before=np.zeros(lanes, dtype=np.uint8),
-            target=np.zeros(lanes, dtype=np.uint8),
+            before=np.zeros(lanes, dtype=np.uint16),
+            target=np.zeros(lanes, dtype=np.uint16),
             repeated=np.zeros(lanes, dtype=np.uint8),
-            picked=np.zeros((1, lanes), dtype=np.uint8),
+            picked=np.zeros((1, lanes), dtype=np.uint16),
             scratch=scratch(prepared, lanes),
         )
 
@@ -129,23 +128,45 @@ def partition_steps(
     rng: Any,
     count: int,
 ) -> None:
-    _read_blocks(kernel, memory, values)
+    read_blocks(kernel, memory, values)
     for _ in range(count):
         item = integer(rng, len(kernel.apart))
-        _take_out(kernel, memory, item)
-        _clear_weights(kernel, memory, item)
-        for place in range(kernel.factor_start[item], kernel.factor_start[item + 1]):
-            _weigh_factor(prepared.graph, kernel, memory, values, item, kernel.factor[place])
-        _exclude_impossible(kernel, memory, item)
-        choose_by_log_weights(rng, memory.log_weights, len(kernel.apart), memory.picked, 0)
-        _join(kernel, memory, values, outcomes, item)
+        draw_item(prepared, kernel, memory, values, outcomes, rng, item)
+
+
+@shared
+def draw_item(
+    prepared: PreparedGraph,
+    kernel: Partition,
+    memory: PartitionMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    item: Index,
+) -> None:
+    """Draw the block of an item, once `read_blocks` knows those of the lanes."""
+    weigh_blocks(prepared, kernel, memory, values, item)
+    choose_by_log_weights(rng, memory.log_weights, len(kernel.apart), memory.picked, 0)
+    _join(kernel, memory, values, outcomes, item)
+
+
+@shared
+def weigh_blocks(
+    prepared: PreparedGraph, kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index
+) -> None:
+    """Take an item out of its block, and find the log-weight of every block that it may join."""
+    _take_out(kernel, memory, item)
+    _clear_weights(kernel, memory, item)
+    for place in range(kernel.factor_start[item], kernel.factor_start[item + 1]):
+        _weigh_factor(prepared.graph, kernel, memory, values, item, kernel.factor[place])
+    _exclude_impossible(kernel, memory, item)
 
 
 # The blocks of each lane, read from the pairs.
 
 
 @shared
-def _read_blocks(kernel: Partition, memory: PartitionMemory, values: Bytes) -> None:
+def read_blocks(kernel: Partition, memory: PartitionMemory, values: Bytes) -> None:
     """Label every item by the smallest one in its block; find lanes that are no partition."""
     items = len(kernel.apart)
     for lane in range(lanes_of(memory.scratch)):
@@ -155,7 +176,7 @@ def _read_blocks(kernel: Partition, memory: PartitionMemory, values: Bytes) -> N
             memory.label[item, lane] = item
         for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
             variable = np.uint64(kernel.pair[place])
-            before = _partner(kernel, variable, item)
+            before = partner_of(kernel, variable, item)
             if before < item:
                 for lane in range(lanes_of(memory.scratch)):
                     earlier = values[variable, lane] == 1 and before < memory.label[item, lane]
@@ -172,7 +193,7 @@ def _check_item(kernel: Partition, memory: PartitionMemory, values: Bytes, item:
     label = memory.label
     for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
         variable = np.uint64(kernel.pair[place])
-        partner = _partner(kernel, variable, item)
+        partner = partner_of(kernel, variable, item)
         for lane in range(lanes_of(memory.scratch)):
             joined = np.uint8(label[item, lane] == label[partner, lane])
             memory.whole[lane] &= np.uint8(values[variable, lane] == joined)
@@ -191,19 +212,19 @@ def _take_out(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
     """
     for lane in range(lanes_of(memory.scratch)):
         memory.before[lane] = memory.label[item, lane]
-        memory.label[item, lane] = NOBODY
-    for partner in range(len(kernel.apart)):
+    for partner in range(item + 1, len(kernel.apart)):
         for lane in range(lanes_of(memory.scratch)):
-            if memory.label[partner, lane] == item:
-                smallest = memory.before[lane] == item
-                memory.before[lane] = partner if smallest else memory.before[lane]
-                memory.label[partner, lane] = memory.before[lane]
+            label, before = memory.label[partner, lane], memory.before[lane]
+            together = label == item
+            before = np.uint16(partner) if together and before == item else before
+            memory.before[lane] = before
+            memory.label[partner, lane] = before if together else label
     for lane in range(lanes_of(memory.scratch)):
         memory.label[item, lane] = item
 
 
 @shared
-def _partner(kernel: Partition, variable: Index, item: Index) -> int:
+def partner_of(kernel: Partition, variable: Index, item: Index) -> int:
     """The other item of a pair; `NOBODY` if the variable is no pair of this item."""
     one, other = np.int64(kernel.one[variable]), np.int64(kernel.other[variable])
     if one == item:
@@ -218,23 +239,22 @@ def _partner(kernel: Partition, variable: Index, item: Index) -> int:
 
 @shared
 def _clear_weights(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
-    """Find which blocks there are, and add what pairs gain; items known apart exclude theirs."""
+    """Begin with what pairs gain; items known apart exclude their blocks."""
     items = len(kernel.apart)
-    for lane in range(lanes_of(memory.scratch)):
-        memory.lost_alone[lane] = 0
     for block in range(items):
         for lane in range(lanes_of(memory.scratch)):
             memory.log_weights[block, lane] = 0.0
-            memory.lost[block, lane] = 0
-            memory.used[block, lane] = 0
     for partner in range(items):
-        if partner != item:
-            excluded, gain = np.int32(kernel.apart[item, partner]), kernel.gain[item, partner]
+        gain = kernel.gain[item, partner]
+        if partner != item and gain != 0.0:
             for lane in range(lanes_of(memory.scratch)):
-                block = memory.label[partner, lane]
-                memory.used[block, lane] = 1
-                memory.lost[block, lane] += excluded
-                memory.log_weights[block, lane] += gain
+                memory.log_weights[memory.label[partner, lane], lane] += gain
+    if len(kernel.factor) > 0:
+        for lane in range(lanes_of(memory.scratch)):
+            memory.lost_alone[lane] = 0
+        for block in range(items):
+            for lane in range(lanes_of(memory.scratch)):
+                memory.lost[block, lane] = 0
 
 
 @shared
@@ -256,7 +276,7 @@ def _weigh_factor(
         memory.lost_alone[lane] += np.int32(potential == -np.inf)
         memory.scratch.log_weights[0, lane] = potential
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
-        partner = _partner(kernel, np.uint64(graph.scope[edge]), item)
+        partner = partner_of(kernel, np.uint64(graph.scope[edge]), item)
         if partner != NOBODY:
             _aim(graph, kernel, memory, item, factor, edge)
             _find_entries(graph, kernel, memory, values, item, factor)
@@ -275,12 +295,12 @@ def _aim(
     edge: Index,
 ) -> None:
     """Make the block of a pair's other item the target; an earlier pair may lead there too."""
-    partner = _partner(kernel, np.uint64(graph.scope[edge]), item)
+    partner = partner_of(kernel, np.uint64(graph.scope[edge]), item)
     for lane in range(lanes_of(memory.scratch)):
         memory.target[lane] = memory.label[partner, lane]
         memory.repeated[lane] = 0
     for before in range(graph.scope_start[factor], edge):
-        earlier = _partner(kernel, np.uint64(graph.scope[before]), item)
+        earlier = partner_of(kernel, np.uint64(graph.scope[before]), item)
         if earlier != NOBODY:
             for lane in range(lanes_of(memory.scratch)):
                 same = memory.label[earlier, lane] == memory.target[lane]
@@ -302,7 +322,7 @@ def _find_entries(
         place[lane] = start
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         variable = np.uint64(graph.scope[edge])
-        partner = _partner(kernel, variable, item)
+        partner = partner_of(kernel, variable, item)
         for lane in range(lanes_of(memory.scratch)):
             if partner == NOBODY:
                 memory.scratch.pattern[lane] = values[variable, lane]
@@ -332,15 +352,33 @@ def _add_change(memory: PartitionMemory, lane: Index, after: float) -> None:
 
 @shared
 def _exclude_impossible(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
-    """Leave weight to possible blocks only; lanes left alone get harmless weights."""
+    """Leave weight to possible blocks only; lanes left alone get harmless weights.
+
+    A block has the label of an item in it, so one in which there is nobody is seen by that.
+    """
+    weights = memory.log_weights
     for block in range(len(kernel.apart)):
         for lane in range(lanes_of(memory.scratch)):
-            there = memory.used[block, lane] == 1 or block == item
-            possible = memory.lost[block, lane] + memory.lost_alone[lane] == 0
-            if memory.whole[lane] == 0:
-                memory.log_weights[block, lane] = 0.0
-            elif not (there and possible):
-                memory.log_weights[block, lane] = -np.inf
+            there = memory.label[block, lane] == block
+            weight = weights[block, lane] if there else -np.inf
+            weights[block, lane] = weight if memory.whole[lane] == 1 else 0.0
+        if len(kernel.factor) > 0:
+            for lane in range(lanes_of(memory.scratch)):
+                lost = memory.lost[block, lane] + memory.lost_alone[lane] != 0
+                if lost and memory.whole[lane] == 1:
+                    weights[block, lane] = -np.inf
+
+
+@shared
+def put_in(kernel: Partition, memory: PartitionMemory, block: Labels, item: Index) -> None:
+    """Give an item that was taken out the label of a block in each lane; its own is alone."""
+    for lane in range(lanes_of(memory.scratch)):
+        memory.label[item, lane] = min(block[lane], np.uint16(item))
+    for partner in range(item + 1, len(kernel.apart)):
+        for lane in range(lanes_of(memory.scratch)):
+            label = memory.label[partner, lane]
+            joined = label == block[lane]
+            memory.label[partner, lane] = memory.label[item, lane] if joined else label
 
 
 @shared
@@ -353,14 +391,10 @@ def _join(
         block = memory.picked[0, lane]
         whole += np.int64(memory.whole[lane])
         moved += np.int64(memory.whole[lane] == 1 and block != memory.before[lane])
-        memory.label[item, lane] = min(block, np.uint8(item))
-    for partner in range(len(kernel.apart)):
-        for lane in range(lanes_of(memory.scratch)):
-            if memory.label[partner, lane] == memory.picked[0, lane]:
-                memory.label[partner, lane] = memory.label[item, lane]
+    put_in(kernel, memory, memory.picked[0], item)
     for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
         variable = np.uint64(kernel.pair[place])
-        partner = _partner(kernel, variable, item)
+        partner = partner_of(kernel, variable, item)
         for lane in range(lanes_of(memory.scratch)):
             joined = np.uint8(memory.label[partner, lane] == memory.label[item, lane])
             left = memory.whole[lane] == 0
@@ -404,7 +438,7 @@ def partition(
     ends = np.array([[root[items[item]] for item in pair] for pair in pairs])
     apart = _keep_apart(items, decided, root)
     _require_every_pair(items, [*pairs, *decided])
-    return _assemble(graph, variables, ends, apart)
+    return assemble(graph, variables, ends, apart)
 
 
 def _number_items(every: list[tuple[Hashable, Hashable]]) -> dict[Hashable, int]:
@@ -461,48 +495,67 @@ def _keep_apart(
     return readonly(apart)
 
 
-def _assemble(
+def assemble(
     graph: FactorGraph, variables: NDArray[np.int64], ends: NDArray[np.int64], apart: Bytes
 ) -> Partition:
+    """The kernel of some pairs: their variables, the two items of each, and who is kept apart."""
     between = ends[:, 0] != ends[:, 1]
-    sides = np.full((2, graph.variables), NOBODY, dtype=np.uint8)
+    sides = np.full((2, graph.variables), NOBODY, dtype=np.uint16)
     sides[:, variables[between]] = ends[between].T
-    pair_lists, factor_lists = [], []
     gain, matters = _sort_factors(graph, sides, len(apart))
-    for item in range(len(apart)):
-        mine = (sides == item).any(axis=0)
-        pair_lists.append(np.flatnonzero(mine))
-        around = factors_around(graph, mine)
-        factor_lists.append(around[matters[around]])
-    splits = _can_always_split(graph, sides, np.unique(np.concatenate(factor_lists)))
+    gain[apart == 1] = -np.inf
+    pairs = np.repeat(variables[between], 2)
+    pair_start, pair = _lists(ends[between].reshape(-1), pairs, len(apart))
+    item, factor = _factors_of_items(graph, sides, matters)
+    factor_start, factors = _lists(item, factor, len(apart))
+    splits = _can_always_split(graph, sides, np.unique(factor))
     return Partition(
         apart=apart,
         gain=readonly(gain),
         one=readonly(sides[0]),
         other=readonly(sides[1]),
-        pair_start=starts(np.array([len(part) for part in pair_lists])),
-        pair=indices(np.concatenate(pair_lists)),
-        factor_start=starts(np.array([len(part) for part in factor_lists])),
-        factor=indices(np.concatenate(factor_lists)),
+        pair_start=pair_start,
+        pair=pair,
+        factor_start=factor_start,
+        factor=factors,
         together=indices(variables[~between]),
         freed=indices(variables if splits else variables[:0]),
     )
 
 
+def _lists(owner: Numbers, entries: Numbers, owners: int) -> tuple[Indices, Indices]:
+    """What each owner has, in ascending order: where its list starts, and all lists."""
+    order = np.lexsort((entries, owner))
+    return starts(np.bincount(owner, minlength=owners)), indices(entries[order])
+
+
+def _factors_of_items(
+    graph: FactorGraph, sides: Labels, matters: NDArray[np.bool_]
+) -> tuple[Numbers, Numbers]:
+    """Items, and for each the factors around its pairs that are to be weighed, each once."""
+    edges = np.flatnonzero(matters[graph.factor_of_edge] & (sides[0, graph.scope] != NOBODY))
+    factor = np.tile(graph.factor_of_edge[edges].astype(np.int64), 2)
+    item = sides[:, graph.scope[edges]].astype(np.int64).reshape(-1)
+    each = np.unique(np.stack([item, factor]), axis=1)
+    return each[0], each[1]
+
+
 MOST_ITEMS_LISTED = 4  # of a factor whose partitions are listed: there are 15
 
 
-def _sort_factors(graph: FactorGraph, sides: Bytes, items: int) -> tuple[Floats, NDArray[np.bool_]]:
+def _sort_factors(
+    graph: FactorGraph, sides: Labels, items: int
+) -> tuple[Floats, NDArray[np.bool_]]:
     """What pairs gain by factors that read nothing else, and which factors are to be weighed.
 
     Those that are the same for all partitions, as the rules of an equivalence are, are not.
     """
-    gain, matters = np.zeros((items, items)), np.ones(graph.factors, dtype=np.bool_)
+    gain, matters = _gains_of_fields(graph, sides, items)
     listed: dict[tuple[object, ...], Floats] = {}
-    for factor in factors_around(graph, sides[0] != NOBODY):
-        ends = sides[:, graph.scope_of(factor)].T
+    for factor in np.flatnonzero(_reads_pairs(graph, sides, of_all=True) & matters).tolist():
+        ends = sides.T[graph.scope_of(factor)]
         number = {item: place for place, item in enumerate(dict.fromkeys(ends.ravel().tolist()))}
-        if NOBODY in number or len(number) > MOST_ITEMS_LISTED:
+        if len(number) > MOST_ITEMS_LISTED:
             continue
         local = tuple((number[one], number[other]) for one, other in ends.tolist())
         key = (graph.table_of[factor], local, tuple(graph.satisfying_of(factor)))
@@ -516,6 +569,34 @@ def _sort_factors(graph: FactorGraph, sides: Bytes, items: int) -> tuple[Floats,
             matters[factor] = False
         elif np.isfinite(potentials).all() and np.ptp(potentials) == 0.0:
             matters[factor] = False
+    matters &= _reads_pairs(graph, sides, of_all=False)
+    return gain, matters
+
+
+def _reads_pairs(graph: FactorGraph, sides: Labels, *, of_all: bool) -> NDArray[np.bool_]:
+    """Which factors read pairs of different items, some or nothing else."""
+    pairs = np.bincount(
+        graph.factor_of_edge, sides[0, graph.scope] != NOBODY, minlength=graph.factors
+    )
+    return np.asarray((pairs > 0) & (not of_all or pairs == graph.arities))
+
+
+def _gains_of_fields(
+    graph: FactorGraph, sides: Labels, items: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """What pairs gain by tables that read one of them; those that give both values a weight."""
+    gain, matters = np.zeros((items, items)), np.ones(graph.factors, dtype=np.bool_)
+    single = np.flatnonzero((graph.arities == 1) & (np.arange(graph.factors) < graph.first_clause))
+    variable = graph.scope[graph.scope_start[single]]
+    start = graph.table_start[graph.table_of[single]].astype(np.int64)
+    pairs = sides[0, variable] != NOBODY
+    single, variable, start = single[pairs], variable[pairs], start[pairs]
+    finite = np.isfinite(graph.table[start]) & np.isfinite(graph.table[start + 1])
+    single, variable, start = single[finite], variable[finite], start[finite]
+    change = graph.table[start + 1] - graph.table[start]
+    for one, other in (sides[:, variable], sides[::-1, variable]):
+        np.add.at(gain, (one, other), change)
+    matters[single] = False
     return gain, matters
 
 
@@ -543,7 +624,7 @@ def _partitions(items: int) -> Iterator[tuple[int, ...]]:
             yield (*labels, label)
 
 
-def _can_always_split(graph: FactorGraph, sides: Bytes, factors: NDArray[np.uint32]) -> bool:
+def _can_always_split(graph: FactorGraph, sides: Labels, factors: Numbers) -> bool:
     """Whether a possible state stays possible when an item leaves its block.
 
     Then every partition leads to the one without pairs, and back, whatever else zeros forbid.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import generic, implementation, shared, unit
 from orbitmc._numba.units import Link, Linked, call_indirect, link, unpack_frame
-from orbitmc._util.arrays import Bytes, Numbers
+from orbitmc._util.arrays import Bytes, Indices, Numbers
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -29,6 +29,9 @@ class Kernel(Protocol):
     - `annealing_entries`, `at(beta)`: for a warm-up from hot to cold, how many entries of tables a
       step fills, and the same kernel for a hotter model.
     - `block_plans(memory)`: the blocks that it draws, and the tables in which it does.
+    - `partition_plan(memory)`: the items that it moves between blocks, and their memory.
+    - `constrained`: variables that it keeps to states that are possible by more than the graph
+      says; they depend on each other. `starts(graph, lanes, seed)` are such states.
     - `draws_anew`: whether some steps draw all variables anew; `independent_after`: after how many
       steps the state is independent of the one before.
     - `frees(graph)`: which variables it surely moves, whatever zeros forbid.
@@ -100,6 +103,26 @@ def block_plans(kernel: Kernel, memory: Any) -> tuple[Any, Any] | None:
     """The blocks that a kernel or its base draws, and the tables in which it does."""
     plans = getattr(kernel, "block_plans", None)
     return None if plans is None else plans(memory)
+
+
+def partition_plan(kernel: Kernel, memory: Any) -> tuple[Any, Any] | None:
+    """The items that a kernel moves between blocks, and their memory."""
+    plan = getattr(kernel, "partition_plan", None)
+    return None if plan is None else plan(memory)
+
+
+def constrained_variables(kernel: Kernel) -> Indices | None:
+    """Variables of which the graph does not say which states are possible; None if it does."""
+    constrained: Indices | None = getattr(base_of(kernel), "constrained", None)
+    return constrained
+
+
+def start_states(
+    kernel: Kernel, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence
+) -> Bytes | None:
+    """Where chains of a kernel start that must know; None if any possible state will do."""
+    starts = getattr(base_of(kernel), "starts", None)
+    return None if starts is None else starts(graph, lanes, seed)
 
 
 def draws_anew(kernel: Kernel) -> bool:

@@ -46,7 +46,6 @@ from orbitmc.errors import InputError
 from orbitmc.estimate.control_variates import LARGEST_RADIUS, SENSITIVITY_STATES, terms_for
 from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally, all_sums
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.relevance import components
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.budget import Budget
 from orbitmc.sampling.estimator_trial import controls_of
@@ -54,7 +53,14 @@ from orbitmc.sampling.executor import digest
 from orbitmc.sampling.initialization import search_modes
 from orbitmc.sampling.observers import Snapshot
 from orbitmc.sampling.pack import Pack, arrays_of, empty_pack
-from orbitmc.sampling.run import LOOKS, EstimatorChoice, Recording, Run, with_controls
+from orbitmc.sampling.run import (
+    LOOKS,
+    EstimatorChoice,
+    Recording,
+    Run,
+    components_of,
+    with_controls,
+)
 from orbitmc.sampling.schedule import Schedule
 
 # How a kept run estimates: in its header, and beside it the states that secants are made of.
@@ -227,6 +233,7 @@ BYTES_PER_CHARACTER = 24  # what JSON takes as Python values, at most
 ROUNDING = 1e-6
 KINDS = {kind.__name__: kind for kind in (RaoBlackwellTally, ValueTally)}
 KINDS |= {"BlockTally": RaoBlackwellTally, "BlockValueTally": ValueTally}  # of kernels with blocks
+KINDS |= {"PartitionTally": RaoBlackwellTally, "PartitionValueTally": ValueTally}  # and of items
 
 
 def warn_user(message: str) -> None:
@@ -327,7 +334,7 @@ class Checkpoint:
             )
         self._require_memory(graph, memory)
         header, choice = self.header, self._choice(graph)
-        packs = tuple(self._packs(prepared, kernel, components(graph), choice))
+        packs = tuple(self._packs(prepared, kernel, components_of(graph, kernel), choice))
         kind, seconds = KINDS[header["tally"]], {name: header[name] for name in SECONDS}
         run = Run(
             prepared=prepared,

@@ -32,6 +32,7 @@ from orbitmc.estimate.tally import (
     PARTS,
     RaoBlackwellTally,
     Tally,
+    ValueTally,
     all_sums,
     capacity,
     merge_parts,
@@ -41,11 +42,19 @@ from orbitmc.estimate.tally import (
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import possible_states
 from orbitmc.graph.log_weights import log_weights_of_parts
-from orbitmc.kernels.protocol import Kernel, Part, block_plans, link_kernel
+from orbitmc.kernels.protocol import (
+    Kernel,
+    Part,
+    block_plans,
+    constrained_variables,
+    link_kernel,
+    partition_plan,
+    start_states,
+)
 
 if TYPE_CHECKING:
-    from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks
     from orbitmc.sampling.block_tally import BlockTally, BlockValueTally
+    from orbitmc.sampling.partition_tally import PartitionTally, PartitionValueTally
 
 
 # Log-weights of chains at the ends of the parts of time.
@@ -171,7 +180,8 @@ def start_pack(
     """
     pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, part_of=part_of)
     start = np.random.SeedSequence(seed, spawn_key=(number, 1))
-    pack.values[...] = start_values(prepared.graph, lanes, start)
+    states = start_states(kernel, prepared.graph, lanes, start)
+    pack.values[...] = start_values(prepared.graph, lanes, start) if states is None else states
     return replace(pack, rng=generator(seed, number, lanes))
 
 
@@ -194,7 +204,7 @@ def empty_pack(
         values=zeros((graph.variables, lanes), np.uint8),
         memory=memory,
         rng=generator(0, 0, lanes),
-        tally=_tally(graph, lanes, kind, block_plans(kernel, memory)),
+        tally=_tally(graph, lanes, kind, kernel, memory),
         scratch=scratch(prepared, lanes),
         outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
         ends=None if part_of is None else energy_trace(graph, lanes, part_of),
@@ -202,17 +212,21 @@ def empty_pack(
 
 
 def _tally(
-    graph: FactorGraph,
-    lanes: int,
-    kind: type,
-    blocks: tuple[Blocks, BlockMemory] | None,
-) -> Tally | BlockTally | BlockValueTally:
-    """Give the tally that suits a kernel: of conditionals of single variables, or of blocks."""
-    if blocks is not None:
+    graph: FactorGraph, lanes: int, kind: type, kernel: Kernel, memory: Any
+) -> Tally | BlockTally | BlockValueTally | PartitionTally | PartitionValueTally:
+    """Give the tally that suits a kernel: of conditionals of variables, of blocks, or of items.
+
+    Where the graph does not say all that is impossible, its conditionals are not to be believed.
+    """
+    if (blocks := block_plans(kernel, memory)) is not None:
         from orbitmc.sampling.block_tally import block_tally
 
         return block_tally(graph, lanes, kind, *blocks)
-    return tally(graph, lanes, kind=kind)
+    if (items := partition_plan(kernel, memory)) is not None:
+        from orbitmc.sampling.partition_tally import partition_tally
+
+        return partition_tally(graph, lanes, kind, *items)
+    return tally(graph, lanes, kind=kind if constrained_variables(kernel) is None else ValueTally)
 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:

@@ -18,6 +18,7 @@ from orbitmc.estimate.statistics import (
     SAMPLES_APART,
     CoursePoint,
     Statistics,
+    is_rare,
     lanes_to_look_at,
     missed_modes,
     statistics,
@@ -25,7 +26,12 @@ from orbitmc.estimate.statistics import (
 from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, rows_of, with_values
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.relevance import components
-from orbitmc.kernels.protocol import Kernel, draws_anew, independent_after
+from orbitmc.kernels.protocol import (
+    Kernel,
+    constrained_variables,
+    draws_anew,
+    independent_after,
+)
 from orbitmc.sampling.budget import Budget
 from orbitmc.sampling.observers import Snapshot, advance_observed
 from orbitmc.sampling.pack import Pack, advance, copy_pack, unmixed_variables
@@ -86,6 +92,16 @@ def with_controls(pack: Pack, choice: EstimatorChoice | None) -> Pack:
     return replace(pack, tally=with_values(pack.tally))
 
 
+def components_of(graph: FactorGraph, kernel: Kernel) -> NDArray[np.int64]:
+    """The connected component of each variable, also by what only the kernel knows."""
+    part_of, together = components(graph), constrained_variables(kernel)
+    if together is None:
+        return part_of
+    joined = np.isin(part_of, part_of[together])
+    _, numbered = np.unique(np.where(joined, -1, part_of), return_inverse=True)
+    return numbered.reshape(-1).astype(np.int64)
+
+
 @dataclass
 class Run:
     """Packs of one kernel on one graph, and how far they have come. Only the sampler writes it.
@@ -98,7 +114,8 @@ class Run:
     known; the pilot of a run that is to reach an error is over when it is `piloted`.
 
     `heaviest` is the heaviest state that a search for modes has found, None if there was no time
-    for a search. `choice` says how the run estimates, once that is known.
+    for a search, or if the graph does not say which states are possible. `choice` says how the run
+    estimates, once that is known.
     """
 
     prepared: PreparedGraph
@@ -140,7 +157,7 @@ class Run:
     @cached_property
     def part_of(self) -> NDArray[np.int64]:
         """The connected component of each variable."""
-        return components(self.graph)
+        return components_of(self.graph, self.kernel)
 
     @property
     def seconds(self) -> float:
@@ -218,7 +235,22 @@ class Run:
         )  # fmt: skip
         if self.independent:
             return known
+        known = self._without_false_alarms(known, rows)
         return replace(known, persists=known.persists | np.repeat(self._unmixed(), rows))
+
+    def _without_false_alarms(self, known: Statistics, rows: NDArray[np.int64]) -> Statistics:
+        """Ask nothing of pairs of items that were hardly ever in one block, or apart.
+
+        Almost all pairs are such ones, and the chance of a pair is near 0 but for a few moments,
+        far from the normal numbers that the test is for. They are called rare.
+        """
+        together = constrained_variables(self.kernel)
+        if together is None:
+            return known
+        asked = np.ones(self.graph.variables, dtype=np.bool_)
+        asked[together] = False
+        tested = np.repeat(asked, rows) | ~is_rare(known.probability, known.states)
+        return replace(known, persists=known.persists & tested, drifts=known.drifts & tested)
 
     def _sharper(self) -> Floats | None:
         """Estimates of columns with control variates, if the run uses them."""

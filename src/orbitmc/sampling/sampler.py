@@ -20,7 +20,7 @@ from orbitmc._util.text import MOST_COUNT
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, OutOfRangeError
 from orbitmc.estimate.tally import RaoBlackwellTally, all_sums
-from orbitmc.kernels.protocol import Kernel, kernel_name
+from orbitmc.kernels.protocol import Kernel, constrained_variables, kernel_name
 from orbitmc.sampling.budget import (
     MEASURED_SECONDS,
     ROUND_SECONDS,
@@ -117,13 +117,14 @@ def _start_run(run: Run, at_once: int, spent: float, after: float) -> None:
     """Start the packs of a run; if it is timed, those that run at once and can start soon."""
     run.annealing = annealing_steps(run, at_once)
     seconds = run.schedule.seconds
+    search = constrained_variables(run.kernel) is None
     if seconds is None:
-        _add_packs(run, run.most_packs, search=True)
+        _add_packs(run, run.most_packs, search=search)
     else:
-        hasty = search_seconds(run.graph, run.lanes) > SEARCH_SHARE * seconds
-        _add_packs(run, 1, search=not hasty)
+        search &= search_seconds(run.graph, run.lanes) <= SEARCH_SHARE * seconds
+        _add_packs(run, 1, search=search)
         if spent + run.budget.starting <= STARTING_SHARE * seconds:
-            _add_packs(run, at_once, search=not hasty)
+            _add_packs(run, at_once, search=search)
     warm_up(run.prepared, run.kernel, run.packs[0], steps=0)  # compiles
     if seconds is not None:
         run.budget.answering, run.budget.after = answering_seconds(run), after

@@ -174,6 +174,7 @@ SEED = 0  # of the panel
 
 def run_race(model: Model, prepared: PreparedGraph, *, seconds: float) -> RaceResult:
     """Choose jumps for a model, in about so many seconds of running (compiling not counted)."""
+    model.require_all_factors()
     with Stopwatch() as watch, WorkClock() as clock:
         result = _Race(model, prepared, seconds, clock).run()
     return replace(result, seconds=watch.seconds)

@@ -9,11 +9,13 @@ digits of those come last: a block of consecutive codes is one variable, its ato
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError, LimitError
@@ -152,6 +154,108 @@ class Atoms:
         return (self.width - excluded)[self.fixed < 0]
 
 
+@dataclass(frozen=True)
+class PairAtoms(Atoms):
+    """The atoms of a symmetric predicate: R(a,b) and R(b,a) are one variable.
+
+    Constants that are known to be the same are one item: `item_of` each constant. Pairs of items,
+    the smaller first, are numbered in the order of their first atoms; `known` are such numbers
+    here. Of an `equivalence` all pairs of an item with itself are true.
+    """
+
+    item_of: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    equivalence: bool = False
+
+    @cached_property
+    def items(self) -> int:
+        return int(self.item_of.max(initial=-1)) + 1
+
+    @cached_property
+    def _first_constant(self) -> Ints:
+        """The first constant of each item."""
+        return np.unique(self.item_of, return_index=True)[1]
+
+    def pairs(self, codes: Ints) -> Ints:
+        """The pair of items of each atom."""
+        count = len(self.item_of)
+        one, other = self.item_of[codes // count], self.item_of[codes % count]
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        return np.asarray(low * (2 * self.items - low - 1) // 2 + high)
+
+    def ends(self, pairs: Ints) -> tuple[Ints, Ints]:
+        """The two items of each pair, the smaller first."""
+        item = np.arange(self.items)
+        start = item * (2 * self.items - item - 1) // 2 + item
+        low = np.searchsorted(start, pairs, side="right") - 1
+        return low, pairs - start[low] + low
+
+    def status(self, codes: Ints) -> NDArray[np.int8]:
+        return super().status(self.pairs(codes))
+
+    def literals(self, codes: Ints) -> tuple[Ints, Ints]:
+        return super().literals(self.pairs(codes))
+
+    @property
+    def variables(self) -> int:
+        return self.items * (self.items + 1) // 2 - len(self._certain)
+
+    def possible_count(self) -> int:
+        return int((self.status(np.arange(self.size)) != FALSE).sum())
+
+    def variable_pairs(self) -> Ints:
+        """The pair of items that each variable is about."""
+        pairs = np.arange(self.items * (self.items + 1) // 2)
+        return np.delete(pairs, np.searchsorted(pairs, self._certain))
+
+    def variable_codes(self) -> Ints:
+        low, high = self.ends(self.variable_pairs())
+        first = self._first_constant
+        return np.asarray(first[low] * len(self.item_of) + first[high])
+
+
+def pair_atoms(atoms: Atoms, universe: Universe, *, equivalence: bool) -> PairAtoms:
+    """The atoms of an open predicate that hard rules make symmetric, or an equivalence relation.
+
+    What is known of some pairs decides others; evidence that does not fit is a contradiction.
+    """
+    count = universe.size(atoms.predicate.types[0])
+    one, other = atoms.known // count, atoms.known % count
+    true, false = atoms.truth == TRUE, atoms.truth == FALSE
+    item_of = np.arange(count)
+    if equivalence:
+        links = coo_array((np.ones(true.sum()), (one[true], other[true])), shape=(count, count))
+        _, labels = connected_components(links, directed=False)
+        _, first, place = np.unique(labels, return_index=True, return_inverse=True)
+        item_of = np.argsort(np.argsort(first))[place]
+    pairs = _with_items(atoms, item_of, equivalence)
+    decided = {FALSE: pairs.pairs(atoms.known[false]), TRUE: pairs.pairs(atoms.known[true])}
+    if equivalence:
+        diagonal = np.arange(count) * (count + 1)
+        decided[TRUE] = np.union1d(decided[TRUE], pairs.pairs(diagonal))
+    both = np.isin(pairs.pairs(atoms.known), np.intersect1d(decided[FALSE], decided[TRUE]))
+    if (both & false).any():
+        raise ContradictionError(_why_not_together(atoms, universe, atoms.known[both & false][0]))
+    known = np.concatenate([np.unique(decided[FALSE]), np.unique(decided[TRUE])])
+    truth = np.repeat(
+        np.array([FALSE, TRUE], np.int8), [len(np.unique(decided[value])) for value in decided]
+    )
+    order = np.argsort(known)
+    return replace(pairs, known=known[order], truth=truth[order])
+
+
+def _with_items(atoms: Atoms, item_of: Ints, equivalence: bool) -> PairAtoms:
+    shared = {each.name: getattr(atoms, each.name) for each in fields(Atoms)}
+    return PairAtoms(**shared, item_of=item_of, equivalence=equivalence)
+
+
+def _why_not_together(atoms: Atoms, universe: Universe, code: int) -> str:
+    name = atom_names(atoms, np.array([code]), universe)[0]
+    return (
+        f"evidence contradicts the hard rules about {atoms.predicate.name}: {name} is given as "
+        "false, but other evidence and these rules make it true"
+    )
+
+
 def atom_codes(predicate: Predicate, universe: Universe) -> tuple[Ints, int, int]:
     """Radix of each argument, number of atoms, and atoms in a block."""
     sizes = [universe.size(kind) for kind in predicate.types]
@@ -238,14 +342,15 @@ def possibly_equal(parts: Sequence[Atom | Comparison], atoms: Mapping[str, Atoms
     """Places of atoms that may be the same variable, the earlier first.
 
     Atoms that name different constants at the same places never are; but in a block, those that
-    differ in exclusive arguments only.
+    differ in exclusive arguments only, and in pairs, those that name them the other way round.
     """
     alike: dict[str, dict[tuple[str | None, ...], list[int]]] = {}
     for place, part in enumerate(parts):
         if isinstance(part, Atom):
             exclusive = atoms[part.predicate].predicate.exclusive
+            in_pairs = isinstance(atoms[part.predicate], PairAtoms)
             named = tuple(
-                term.name if isinstance(term, Constant) and not mark else None
+                term.name if isinstance(term, Constant) and not (mark or in_pairs) else None
                 for term, mark in zip(part.arguments, exclusive, strict=True)
             )
             alike.setdefault(part.predicate, {}).setdefault(named, []).append(place)

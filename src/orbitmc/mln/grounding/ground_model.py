@@ -1,6 +1,6 @@
 """From features and weights to a model: what reads the same variables adds up."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,9 +10,9 @@ from orbitmc._util.arrays import Floats, distinct_rows
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import WIDEST, exact_sum, large_rows
-from orbitmc.graph.model import Model
+from orbitmc.graph.model import Equivalence, Model
 from orbitmc.mln.data.database import Ints
-from orbitmc.mln.grounding.atoms import value_names, variable_names
+from orbitmc.mln.grounding.atoms import PairAtoms, value_names, variable_names
 from orbitmc.mln.grounding.ground_features import ClauseFeatures, TableFeatures
 from orbitmc.mln.grounding.grounding import Ground
 
@@ -40,7 +40,17 @@ def model_of(ground: Ground, weights: Floats | None = None) -> GroundModel:
     every, universe = ground.atoms.values(), ground.universe
     names = tuple(name for atoms in every for name in variable_names(atoms, universe))
     values = tuple(words for atoms in every for words in value_names(atoms, universe))
-    return GroundModel(graph_of(ground, weights), names, values, ground=ground)
+    graph, relations = graph_of(ground, weights), tuple(_equivalences(ground))
+    return GroundModel(graph, names, values, equivalences=relations, ground=ground)
+
+
+def _equivalences(ground: Ground) -> Iterator[Equivalence]:
+    """Predicates that are equivalence relations by rules that are not ground."""
+    for name, atoms in ground.atoms.items():
+        if isinstance(atoms, PairAtoms) and atoms.equivalence:
+            first, second = atoms.ends(atoms.variable_pairs())
+            variables = atoms.first + np.arange(atoms.variables)
+            yield Equivalence(name, atoms.items, variables, first, second)
 
 
 def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:

@@ -22,10 +22,11 @@ from orbitmc.mln.data.database import (
     universe,
 )
 from orbitmc.mln.grounding import ground_features as patterns
-from orbitmc.mln.grounding.atoms import Atoms, known_atoms, possibly_equal
+from orbitmc.mln.grounding.atoms import Atoms, known_atoms, pair_atoms, possibly_equal
 from orbitmc.mln.grounding.bindings import NO_CONSTANT, BoundTerms, Tables, bindings
 from orbitmc.mln.grounding.folding import COPY, Template, templates
 from orbitmc.mln.grounding.ground_features import Features
+from orbitmc.mln.grounding.relations import Relation
 from orbitmc.mln.grounding.rewriting import conjuncts, guards, negation_normal, without_quantifiers
 from orbitmc.mln.language.syntax import (
     Arithmetic,
@@ -253,6 +254,7 @@ def ground(
     max_groundings: int = MOST_GROUNDINGS,
     memory: int = MEMORY,
     watch: Watch | None = None,
+    relations: Sequence[Relation] = (),
 ) -> Ground:
     """Ground a program on its constants, given evidence.
 
@@ -260,8 +262,14 @@ def ground(
     opened; one without is open unless it is closed by name. In other dialects than Alchemy's,
     evidence closes nothing. `watch` hears of every rule with the number of its bindings, before
     they are made; of rules that differ only in constants, together.
+
+    The rules of `relations` are not ground: those of equivalence relations and symmetric ones. Then
+    the two orders of a pair are one variable, and the features alone do not say that a predicate
+    is an equivalence relation.
     """
     everything, atoms, soft_of = atom_tables(program, database, world)
+    if relations:
+        program, atoms = _without_rules(program, relations), _in_pairs(atoms, everything, relations)
     atoms, soft = _number_variables(atoms, soft_of, memory)
     sizes = [atom_table.cardinality() for atom_table in atoms.values()]
     cardinality = np.concatenate([np.zeros(0, np.int64), *sizes])
@@ -359,6 +367,26 @@ def atom_tables(program: Program, database: Database, world: World | None = None
     return AtomTables(everything, tables, soft)
 
 
+def _without_rules(program: Program, relations: Sequence[Relation]) -> Program:
+    """The program without the rules that make predicates relations."""
+    gone = {number for relation in relations for number in relation.rules}
+    rules = [rule for number, rule in enumerate(program.rules) if number not in gone]
+    return replace(program, rules=tuple(rules))
+
+
+def _in_pairs(
+    tables: Mapping[str, Atoms], universe: Universe, relations: Sequence[Relation]
+) -> dict[str, Atoms]:
+    """The atoms of each predicate, those of relations in pairs."""
+    pairs = {
+        relation.predicate: pair_atoms(
+            tables[relation.predicate], universe, equivalence=relation.kind == "equivalence"
+        )
+        for relation in relations
+    }
+    return {**tables, **pairs}
+
+
 def _number_variables(
     tables: Mapping[str, Atoms], soft: Mapping[str, tuple[Ints, Floats]], memory: int
 ) -> tuple[dict[str, Atoms], Soft]:
@@ -371,7 +399,8 @@ def _number_variables(
         first += table.variables
         _require_room(name, first, memory)
         codes, log_odds = soft[name]
-        parts.append((*atoms[name].literals(codes), log_odds))
+        open_still = table.status(codes) == UNKNOWN  # rules of a relation may have decided it
+        parts.append((*atoms[name].literals(codes[open_still]), log_odds[open_still]))
     nothing = (*np.zeros((2, 0), dtype=np.int64), np.zeros(0))
     return atoms, Soft(*(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 

@@ -1,0 +1,213 @@
+"""Gibbs where some variables are pairs of items in equivalence relations that no factor says.
+
+Items are drawn in turn, each into one of the blocks of the others or into its own, then all other
+variables, one at a time. So states stay partitions, and no rule of an equivalence relation is ever
+looked at. Chains start in partitions; what the graph alone would allow is never visited.
+
+Exact because each draw is from a conditional distribution, and the turn never looks at the state.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._numba.jit import implementation
+from orbitmc._util.arrays import Bytes, Indices, Numbers, indices, readonly, short_repr
+from orbitmc.conditionals.draws import draw_sequentially, scratch
+from orbitmc.conditionals.factors import forget_clauses
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.errors import InputError, LimitError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.feasibility import possible_states
+from orbitmc.graph.model import Equivalence
+from orbitmc.kernels._partition import (
+    MOST_ITEMS,
+    NOBODY,
+    PARTITION_OUTCOMES,
+    Partition,
+    PartitionMemory,
+    assemble,
+    draw_item,
+    read_blocks,
+)
+from orbitmc.kernels.protocol import steps
+
+ROWS = 2**14  # variables that get their values together: a few MiB
+GREEDY_EVERY = 8  # one lane of so many starts where each item likes it best
+
+
+class PartitionScanMemory(NamedTuple):
+    """Memory of the items' draws, scratch for single variables, whose turn it is, and steps due."""
+
+    items: PartitionMemory
+    scratch: Scratch
+    turn: Numbers
+    due: Numbers
+
+
+class PartitionScan(NamedTuple):
+    """Draw items in turn, then the `others`, variables that are no pairs.
+
+    An item is `worth` as many steps as it has pairs, each of which belongs to two items: it is
+    drawn at the first of them, and the others pass.
+    """
+
+    partition: Partition
+    others: Indices
+    worth: int
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return ("updates", *PARTITION_OUTCOMES)
+
+    @property
+    def about(self) -> str:
+        """What is drawn, in words."""
+        alone = f", and {len(self.others):,} other variables" if len(self.others) else ""
+        return f"{len(self.partition.apart):,} items are moved between blocks{alone}"
+
+    @property
+    def constrained(self) -> Indices:
+        return indices(np.flatnonzero(self.partition.one != NOBODY))
+
+    def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
+        return self.partition.frees(graph)
+
+    def partition_plan(self, memory: PartitionScanMemory) -> tuple[Partition, PartitionMemory]:
+        return self.partition, memory.items
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> PartitionScanMemory:
+        return PartitionScanMemory(
+            self.partition.memory(prepared, lanes),
+            scratch(prepared, lanes),
+            np.zeros(1, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+        )
+
+    def starts(self, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
+        """Partitions of few and of many blocks, and ones in which items like to be."""
+        rng = np.random.default_rng(seed)
+        labels = np.stack([self._start_labels(lane, rng) for lane in range(lanes)], axis=1)
+        wanted = np.full((graph.variables, lanes), -1, dtype=np.int16)
+        pairs = self.constrained
+        for first in range(0, len(pairs), ROWS):
+            some = pairs[first : first + ROWS]
+            one, other = self.partition.one[some], self.partition.other[some]
+            wanted[some] = labels[one] == labels[other]
+        if not graph.has_zeros():
+            return _fill_in(graph, wanted, rng)
+        values = possible_states(graph, lanes, seed, wanted)
+        elsewhere = (values[pairs] != wanted[pairs]).any(axis=0)
+        if elsewhere.any():
+            wanted[pairs] = 0
+            alone = possible_states(graph, lanes, seed, wanted)
+            values[:, elsewhere] = alone[:, elsewhere]
+        if (values[pairs][:, elsewhere] != 0).any():
+            raise LimitError(
+                "no partition was found that hard rules allow to start from; the method mcsat "
+                "grounds the rules of equivalence relations, and may find one"
+            )
+        return values
+
+    def _start_labels(self, lane: int, rng: np.random.Generator) -> Numbers:
+        """The block of each item."""
+        apart, items = self.partition.apart, len(self.partition.apart)
+        if lane % GREEDY_EVERY == 0:
+            return _greedy_labels(self.partition.gain, rng)
+        blocks = round(items ** rng.random())
+        labels = rng.integers(blocks, size=items)
+        for item in np.flatnonzero(apart.any(axis=1)):
+            if (apart[item] & (labels == labels[item])).any():
+                labels[item] = items + item
+        return labels
+
+
+@implementation(steps, PartitionScan)
+def partition_scan_steps(
+    prepared: PreparedGraph,
+    kernel: PartitionScan,
+    memory: PartitionScanMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    items, turn = len(kernel.partition.apart), memory.turn[0]
+    drawn = outcomes[1:]
+    memory.due[0] -= count
+    if memory.due[0] < 0:
+        read_blocks(kernel.partition, memory.items, values)
+        forget_clauses(memory.scratch)
+    while memory.due[0] < 0:
+        if turn < items:
+            draw_item(prepared, kernel.partition, memory.items, values, drawn, rng, turn)
+            memory.due[0] += kernel.worth
+            outcomes[0] += kernel.worth
+            forget_clauses(memory.scratch)
+        else:
+            variable: Any = np.int64(kernel.others[turn - items])
+            draw_sequentially(prepared, memory.scratch, values, variable, rng)
+            memory.due[0] += 1
+            outcomes[0] += 1
+        turn += 1
+        if turn == items + len(kernel.others):
+            turn = 0
+    memory.turn[0] = turn
+
+
+def partition_scan(prepared: PreparedGraph, equivalences: Sequence[Equivalence]) -> PartitionScan:
+    """Gibbs on a model with equivalence relations that its factors do not say.
+
+    Items of different relations are kept apart, so one partition holds them all.
+    """
+    graph = prepared.graph
+    first_item = np.cumsum([0, *(relation.items for relation in equivalences)])
+    items = int(first_item[-1])
+    variables = np.concatenate([relation.variables for relation in equivalences])
+    if not len(variables):
+        raise InputError("evidence decides all pairs of items: none is left to be drawn")
+    if items > MOST_ITEMS:
+        raise LimitError(f"equivalence relations have up to {MOST_ITEMS:,} items, not {items:,}")
+    ends = np.concatenate(
+        [
+            first + np.stack([relation.first, relation.second], axis=1)
+            for first, relation in zip(first_item.tolist(), equivalences, strict=False)
+        ]
+    )
+    apart = np.ones((items, items), dtype=np.uint8)
+    apart[ends[:, 0], ends[:, 1]] = apart[ends[:, 1], ends[:, 0]] = 0
+    np.fill_diagonal(apart, 0)
+    others = np.delete(np.arange(graph.variables), variables)
+    return PartitionScan(
+        assemble(graph, variables, ends, readonly(apart)),
+        indices(others),
+        max(1, len(variables) // items),
+    )
+
+
+def _greedy_labels(gain: NDArray[np.float64], rng: np.random.Generator) -> Numbers:
+    """Blocks to which items were added, in random order, where that gains most."""
+    items = len(gain)
+    labels = np.full(items, -1, dtype=np.int64)
+    for item in rng.permutation(items):
+        placed, total = labels >= 0, np.zeros(items)
+        np.add.at(total, labels[placed], gain[item, placed])
+        best = int(total.argmax())
+        labels[item] = best if total[best] > 0 else item
+    return labels
+
+
+def _fill_in(graph: FactorGraph, wanted: NDArray[np.int16], rng: np.random.Generator) -> Bytes:
+    """Give all variables the wanted values, and any where none is wanted."""
+    values = np.empty(wanted.shape, dtype=np.uint8)
+    for first in range(0, graph.variables, ROWS):
+        rows = slice(first, first + ROWS)
+        drawn = rng.random(wanted[rows].shape) * graph.cardinality[rows, None]
+        values[rows] = np.where(wanted[rows] >= 0, wanted[rows], drawn)
+    return values

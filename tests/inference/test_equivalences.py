@@ -1,0 +1,249 @@
+"""Programs with equivalence relations: their partitions are sampled, their rules are not ground."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import orbitmc as om
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.inference._marginals import marginals_query
+from orbitmc.inference.answer import _ask_in_pairs
+from orbitmc.inference.program import ground_program
+from orbitmc.inference.settings import Settings
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.atoms import PairAtoms
+from orbitmc.mln.language.parser import parse
+from tests.oracle import brute_force
+
+SAME = "Same(x,x).\nSame(x,y) => Same(y,x).\nSame(x,y) ^ Same(y,z) => Same(x,z).\n"
+LIKE = "Like(x,y) <=> Like(y,x).\n"
+
+
+def read(text, database="", **options):
+    """A program whose relations are open, whatever evidence says of some pairs."""
+    program = parse(text)
+    opened = [name for name in ("Same", "Like") if name in program.predicates]
+    known = parse_database(database, program)
+    return ground_program(program, known, **{"opened": opened, **options})
+
+
+def program_text(items, rules, declarations=""):
+    names = ", ".join(f"C{number}" for number in range(items))
+    return f"thing = {{ {names} }}\nSame(thing, thing)\n{declarations}\n{rules}\n"
+
+
+SOFT = """
+0.7 Same(x,y) ^ Has(x,w) ^ Has(y,w)
+-0.4 Same(x,y)
+0.3 Same(x,y) ^ Red(x) => Red(y)
+-0.5 Red(C0)
+0.6 Same(C1,x) ^ !Same(x,C2)
+0.2 Same(x,y) ^ Same(y,z) ^ x != z ^ Has(x,w) ^ Has(z,w)
+"""
+DECLARED = "Has(thing, word)\nRed(thing)\n"
+WORDS = "Has(C0,W1) Has(C1,W1) Has(C2,W2) Has(C3,W2) Has(C0,W2)"
+
+CASES = {
+    "pairs only": (program_text(4, f"{SAME}0.3 Same(x,y)\n0.9 Same(C0,C2)"), ""),
+    "words and other atoms": (program_text(4, SAME + SOFT, DECLARED), WORDS),
+    "one item": (program_text(4, SAME + SOFT, DECLARED), f"{WORDS}\nSame(C0,C3) ?Same(C0,C1)"),
+    "kept apart": (program_text(4, SAME + SOFT, DECLARED), f"{WORDS}\n!Same(C2,C1)"),
+    "both": (program_text(5, SAME + "0.3 Same(x,y)\n-1 Same(C1,x)"), "Same(C4,C2) !Same(C0,C2)"),
+    "soft evidence": (
+        program_text(4, SAME + SOFT, DECLARED),
+        f"{WORDS}\n0.8 Same(C0,C1)\n0.3 Same(C1,C0)\n0.6 Same(C1,C1)",
+    ),
+    "a symmetric one beside it": (
+        program_text(
+            3,
+            f"{SAME}{LIKE}0.8 Same(x,y) => Like(x,y)\n-0.6 Like(x,y)\n0.4 Like(x,y) ^ Like(y,z)",
+            "Like(thing, thing)\n",
+        ),
+        "Like(C0,C2)",
+    ),
+    "two relations": (
+        "t = { A, B, C }\nu = { X, Y, Z }\nSame(t,t)\nIs(u,u)\nOf(t,u)\n"
+        f"{SAME}{SAME.replace('Same', 'Is')}"
+        "0.9 Same(x,y) ^ Of(x,p) ^ Of(y,q) => Is(p,q)\n-0.3 Is(p,q)\n0.2 Same(x,y)\n",
+        "Of(A,X) Of(B,Y) Of(C,Z)",
+    ),
+    "other hard rules": (
+        program_text(4, f"{SAME}!Same(C0,C1) v Red(C2).\nRed(x) ^ Same(x,y) => Red(y).\n0.5 Red(x)"
+                     "\n0.4 Same(x,y)", "Red(thing)\n"),
+        "",
+    ),
+    "euclidean": (program_text(4, "Same(x,x).\nSame(x,y) ^ Same(x,z) => Same(y,z).\n0.3 Same(x,y)"
+                               "\n1 Same(C0,C1) v Same(C1,C2)"), ""),
+}  # fmt: skip
+
+
+def is_partition(model, state):
+    for relation in model.equivalences:
+        related = np.eye(relation.items, dtype=bool)
+        on = state[relation.variables] == 1
+        related[relation.first[on], relation.second[on]] = True
+        related[relation.second[on], relation.first[on]] = True
+        if ((related.astype(int) @ related > 0) != related).any():
+            return False
+    return True
+
+
+def enumerate_partitions(program):
+    """The probability of each atom, from all states of the model in pairs that are partitions."""
+    model = program.model
+    assert model.equivalences
+    every = np.array(list(itertools.product((0, 1), repeat=model.graph.variables)))
+    possible = np.array([state for state in every if is_partition(model, state)])
+    logs = np.array([brute_force.log_weight(model.graph, state) for state in possible])
+    weights = np.exp(logs - logs.max())
+    chance = weights @ possible / weights.sum()
+    asked = program.asked
+    known = (asked.status == 1).astype(float)
+    chances = np.where(asked.variable >= 0, chance[asked.variable], known)
+    return dict(zip(asked.names, chances.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_partitions_have_the_probabilities_of_the_program_with_all_rules(case):
+    """By elimination of the whole program, and by a sum over partitions of the model in pairs."""
+    program = read(*CASES[case])
+    exact = program.marginals(method="exact")
+    expected = enumerate_partitions(program.in_pairs)
+    assert expected.keys() == set(exact)
+    for name, chance in expected.items():
+        assert exact[name].probability[0] == pytest.approx(chance, abs=1e-9), name
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sampled_partitions_have_the_exact_probabilities(case):
+    """Estimates are off by 6.5 errors in less than 1e-8 of all seeds, if chains mix."""
+    program = read(*CASES[case])
+    exact = program.marginals(method="exact")
+    sampled = program.marginals(method="gibbs", base="partition", samples=400, seed=3)
+    assert set(sampled.verdicts()) <= {"good", "observed", "forced", "rare"}
+    for name in exact:
+        error = sampled[name].standard_error[0]
+        assert error <= 0.01
+        off = abs(sampled[name].probability[0] - exact[name].probability[0])
+        assert off <= 6.5 * error + 1e-6, name
+
+
+def test_a_model_in_pairs_has_no_variable_twice():
+    program = read(*CASES["one item"]).in_pairs
+    atoms = program.ground.atoms["Same"]
+    assert isinstance(atoms, PairAtoms)
+    assert (atoms.items, atoms.variables) == (3, 3)
+    same = [name for name in program.model.names if name.startswith("Same")]
+    assert same == ["Same(C0,C1)", "Same(C0,C2)", "Same(C1,C2)"]
+
+
+@pytest.mark.parametrize(
+    "database",
+    ["Same(C0,C1) Same(C1,C2) !Same(C2,C0)", "!Same(C1,C1)", "Same(C0,C1) !Same(C1,C0)"],
+)
+def test_evidence_that_is_no_equivalence_relation_is_a_contradiction(database):
+    with pytest.raises(ContradictionError):
+        read(CASES["pairs only"][0], database)
+    wide = program_text(13, f"{SAME}0.3 Same(x,y)")
+    with pytest.raises(ContradictionError, match="the hard rules about Same: Same"):
+        read(wide, database).marginals(samples=5)
+
+
+def test_known_pairs_decide_others():
+    text = program_text(13, f"{SAME}0.3 Same(x,y)")
+    program = read(text, "Same(C0,C1) Same(C1,C2) !Same(C2,C3)")
+    answer = program.marginals(samples=5)
+    for name, chance in {"Same(C0,C2)": 1.0, "Same(C3,C0)": 0.0, "Same(C1,C3)": 0.0}.items():
+        assert answer[name].probability[0] == chance
+        assert answer[name].verdict == "observed"
+    twins = {answer[f"Same({one},C5)"].probability[0] for one in ("C0", "C1", "C2")}
+    assert len(twins) == 1
+
+
+def asks_in_pairs(program, **options):
+    return _ask_in_pairs(marginals_query(program, None, None), Settings(**options)) is not None
+
+
+def test_auto_samples_partitions_where_elimination_is_too_expensive():
+    small, large = read(*CASES["pairs only"]), read(program_text(13, f"{SAME}0.3 Same(x,y)"))
+    assert not asks_in_pairs(small)
+    assert small.marginals(samples=5).about.method == "exact"
+    assert asks_in_pairs(large)
+    assert not large.is_ground
+    assert asks_in_pairs(small, method="gibbs", base="partition")
+    for options in (
+        {"method": "mcsat"},
+        {"method": "exact"},
+        {"method": "lmh"},
+        {"scan": "random"},
+    ):
+        assert not asks_in_pairs(large, **options)
+
+
+SOFTLY_TRANSITIVE = SAME.replace("Same(x,y) ^", "5 Same(x,y) ^").replace("Same(x,z).", "Same(x,z)")
+
+
+@pytest.mark.parametrize(
+    ("text", "database"),
+    [
+        (program_text(13, "Same(x,x).\nSame(x,y) => Same(y,x).\n0.3 Same(x,y)"), ""),
+        (program_text(13, f"{SOFTLY_TRANSITIVE}0.3 Same(x,y)"), ""),
+        (program_text(3, f"{SAME}0.3 Same(x,y)"), "Same(C0,C1) !Same(C0,C2) !Same(C1,C2)"),
+    ],
+)
+def test_other_programs_are_ground_as_ever(text, database):
+    program = read(text, database)
+    assert program.in_pairs is None
+    assert program.is_ground
+    with pytest.raises(InputError, match="base=partition is for marginals of programs"):
+        program.marginals(method="gibbs", base="partition", samples=5)
+
+
+def test_a_closed_relation_is_no_matter_for_partitions():
+    text = program_text(3, f"{SAME}0.3 Same(x,y)\n0.2 Red(x)", "Red(thing)\n")
+    every = " ".join(f"Same(C{number},C{number})" for number in range(3))
+    program = read(text, every, query="Red", opened=[])
+    assert program.in_pairs is None
+
+
+def test_weights_too_large_to_add_up_are_not_sampled_in_pairs():
+    text = program_text(13, f"{SAME}1e30 Same(C0,C1)\n0.3 Same(x,y)")
+    assert not asks_in_pairs(read(text))
+    with pytest.raises(LimitError, match="need the rules of Same to be ground"):
+        read(text).marginals(method="gibbs", base="partition", samples=5)
+
+
+def test_a_base_of_partitions_is_for_gibbs():
+    program = read(*CASES["pairs only"])
+    with pytest.raises(InputError, match="for the method gibbs, not for lmh"):
+        program.marginals(method="lmh", base="partition", samples=5)
+    with pytest.raises(InputError, match="scan is for variables one at a time"):
+        program.marginals(method="gibbs", base="partition", scan="random", samples=5)
+
+
+def test_a_run_is_resumed_where_it_stopped(tmp_path):
+    program = read(*CASES["words and other atoms"])
+    options = {"method": "gibbs", "base": "partition", "seed": 5, "packs": 2, "lanes": 32}
+    whole = program.marginals(samples=40, warm_up=5, **options)
+    path = tmp_path / "run"
+
+    def stop(run):
+        if run.recorded:
+            run.stop()
+
+    part = program.marginals(samples=40, warm_up=5, checkpoint=path, watchers=[stop], **options)
+    assert part.about.samples <= 40
+    resumed = om.resume(path, program)
+    assert resumed.about.samples == 40
+    for name in whole:
+        assert resumed[name].probability[0] == whole[name].probability[0]
+
+
+def test_partitions_are_told_in_the_answer():
+    program = read(program_text(13, f"{SAME}0.3 Same(x,y)"))
+    answer = program.marginals(samples=20, seed=1)
+    assert answer.about.method == "gibbs"
+    assert "Same is an equivalence relation" in answer.about.reason
+    assert "13 items are moved between blocks" in answer.about.reason
+    assert not [word for word in answer.about.warnings if "frozen" in word]
