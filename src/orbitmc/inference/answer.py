@@ -115,7 +115,7 @@ def _answer_view(
             try:
                 with _elimination_in_time(plan.elimination, settings):
                     return answer_plan(question, plan, observers)
-            except exact.OutOfTimeError:
+            except exact.contraction.OutOfTimeError:
                 plan = question.plan(replace(settings, method="gibbs"))
                 plan = replace(plan, reason=TOO_SLOW, reserve=reserve, left_out=left_out)
         if writer is None:
