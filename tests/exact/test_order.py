@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.tiers import compile_next
 from orbitmc.errors import LimitError
 from orbitmc.exact import blocks, plan
 from orbitmc.exact import order as orders
 from orbitmc.exact.order import Order, _eliminate_simplicial, eliminate, find_order, neighbours_of
+from orbitmc.exact.order_search import reorder_stretch, search_order
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
 from orbitmc.exact.tree import build_tree, cut_regions
@@ -16,6 +18,13 @@ from orbitmc.graph.builder import Builder
 from orbitmc.models._chimera import chimera, chimera_edges
 from orbitmc.models._ising import grid_edges, ising, ising_grid
 from tests.oracle.random_models import random_graph
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _machine_code():
+    """Let compiled code try orders, whether or not it is on the disk."""
+    compile_next(reorder_stretch)
+    search_order(np.array(grid_edges(3, 3)), np.ones(9), seconds=1.0, seed=0)
 
 
 def renumbered(edges, seed):

@@ -1,11 +1,14 @@
 """BIF as people write it, and what each mistake is told."""
 
+import random
+
 import numpy as np
 import pytest
 
 from orbitmc.errors import InputError, LimitError
+from orbitmc.formats import bif as reader
 from orbitmc.formats import read
-from tests.formats.samples import BIF
+from tests.formats.samples import BIF, assert_same
 
 HEAD = "variable a { type discrete [ 2 ] { x, y }; }\nvariable b { type discrete[2] { x y }; }\n"
 FLAT = "probability(a) { table 0.5 0.5; }\n"
@@ -183,3 +186,52 @@ def test_commas_that_do_not_help_leave_the_count_wrong(bif):
         read(bif("variable a { type discrete [ 3 ] { <5, 5,10, >10 }; }"))
     with pytest.raises(InputError, match="'2' values are announced, found 3"):
         read(bif("variable a { type discrete [ 2 ] { x y z }; }"))
+
+
+PLAIN = """variable a { type discrete [ 2 ] { x, y }; }
+variable b { type discrete [ 3 ] { x, y, z_1 }; }
+variable c { type discrete [ 2 ] { x, y }; }
+probability ( a ) { table 0.25, 0.75; }
+probability ( b | a ) { (x) 0.5, 0.25, 0.25; (y) 1, 0, 0; }
+probability ( c | a, b ) {
+  (y, x) 0.5, 0.5; (x, x) .125, 0.875; (x, y) 1e-3, 0.999;
+  (x, z_1) 0.5 0.5; (y, y) 0, 1; (y, z_1) 1, 0;
+}
+"""
+CHANGES = [*"(),;{}|_-x1. ", "\n", '"', "", "nan", "inf", "1e400", "z_1", "\u0663", "default"]
+
+
+def outcome(path):
+    try:
+        return read(path)
+    except InputError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_block_read_at_once_is_what_it_is_piece_by_piece(bif, seed, monkeypatch):
+    rng, read_rows, same = random.Random(seed), reader._read_plain_rows, 0
+    for _ in range(25):
+        text = PLAIN
+        for _ in range(rng.randrange(3)):
+            first = rng.randrange(PLAIN.index("probability"), len(text))
+            text = text[:first] + rng.choice(CHANGES) + text[first + rng.randrange(3) :]
+        path = bif(text)
+        monkeypatch.setattr(reader, "_read_plain_rows", read_rows)
+        at_once = outcome(path)
+        monkeypatch.setattr(reader, "_read_plain_rows", lambda *given: None)
+        by_piece = outcome(path)
+        assert isinstance(at_once, str) == isinstance(by_piece, str), text
+        if isinstance(at_once, str):
+            assert at_once == by_piece
+        else:
+            assert_same(at_once, by_piece)
+            same += 1
+    assert same
+
+
+def test_whole_rows_are_read_at_once(bif, monkeypatch):
+    monkeypatch.setattr(reader, "_read_row", lambda *given: pytest.fail("read piece by piece"))
+    model = read(bif(PLAIN))
+    probabilities = [[[0.125, 0.875], [0.001, 0.999], [0.5, 0.5]], [[0.5, 0.5], [0, 1], [1, 0]]]
+    np.testing.assert_allclose(np.exp(model.graph.table_values(2)), probabilities)

@@ -112,11 +112,13 @@ def predict(
     until = working_time() + max(seconds, FIRST_SHARE * within)
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
-    problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
-    hint = remembered_order(graph, problem)
-    plan = _plan_in_no_time(problem, memory, enough, until) or plan_holding(
-        problem, (), memory=memory, seconds=seconds, hint=hint, until=until
-    )
+    plan = None if enough <= 0.0 else _plan_in_no_time(prepare(graph), memory, enough, until)
+    if plan is not None:
+        problem = plan.problem
+    else:
+        problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
+        hint = remembered_order(graph, problem)
+        plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
     remember_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
     while plan.bytes > memory and plan.bytes / memory < 2.0 ** (MOST_HELD - len(plan.cutset)):
         cutset = (*plan.cutset, best_cutset_variable(plan.tree))
@@ -128,8 +130,6 @@ def _plan_in_no_time(
     problem: Problem, memory: int, enough: float, until: float
 ) -> EliminationPlan | None:
     """A plan of a greedy order, if elimination takes so few seconds with it."""
-    if enough <= 0.0:
-        return None
     with suppress(LimitError):
         plan = plan_holding(problem, (), memory=memory, seconds=0.0, until=until)
         if plan.seconds <= enough and plan.bytes <= min(memory, COMFORT):

@@ -50,6 +50,8 @@ COMMENTED = re.compile(r"//|/\*")
 PROPERTY = re.compile(r'(?:"[^"\n]*+"|[^";{}]++)*+;')
 BIF_NUMBERS = re.compile(r'[^;{}()\[\]|"]*')
 BIF_WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+BIF_ROW = re.compile(r'\s*+\(([^;{}()\[\]|"]*+)\)([^;{}()\[\]|"]*+);')
+BIF_END = re.compile(r"\s*+\}")
 SPACE = re.compile(r"\s*")
 MOST_WORDS = 1000  # of a name without quotes
 
@@ -168,6 +170,18 @@ class Scanner:
         self.take(";")
         return numbers
 
+    def plain_rows(self) -> Iterator[tuple[list[str], str]]:
+        """Take rows of words, between commas, and of numbers, while there are some without quotes.
+
+        The mark that ends a block has to follow; if something else does, nothing was taken.
+        """
+        offset = self.offset
+        while match := BIF_ROW.match(self.content, offset):
+            yield match[1].split(","), match[2]
+            offset = match.end()
+        if end := BIF_END.match(self.content, offset):
+            self.offset = end.end()
+
     def error(self, at: int, message: str) -> InputError:
         return self.text.error(at, message)
 
@@ -213,6 +227,9 @@ def _blank(match: re.Match[str]) -> str:
 
 # The body of a probability block of BIF: rows, a default, or one table.
 
+SHORTEST_ROW = 5  # characters, as of `(a)1;`
+ROWS_AT_ONCE = 512
+
 BYTES_PER_ENTRY = 32
 """What an entry of a table takes: a weight, its logarithm, and copies while sharing them."""
 
@@ -220,6 +237,9 @@ BYTES_PER_ENTRY = 32
 def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[str]]) -> Floats:
     """Read a block for parents and, last, a child with these values; gives a row per parents."""
     sizes = [len(domain) for domain in values]
+    scanner.take("{")
+    if (plain := _read_plain_rows(scanner, values)) is not None:
+        return plain
     rows, default, table = _read_body(scanner, values)
     if table:
         return _child_last(scanner, at, child, table, sizes[-1])
@@ -235,6 +255,52 @@ def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[
     for row, weights in rows.items():
         full[row] = weights
     return full
+
+
+def _read_plain_rows(scanner: Scanner, values: Sequence[Sequence[str]]) -> Floats | None:
+    """Read a block that has all rows and nothing else, as most have; None if it is another one.
+
+    What is wrong with that is found by whoever reads it piece by piece.
+    """
+    begun, count = scanner.offset, math.prod(len(domain) for domain in values[:-1])
+    if count * SHORTEST_ROW > len(scanner.content) - begun:
+        return None
+    parents = [
+        ({v: number for number, v in enumerate(domain) if len(v.split()) == 1}, len(domain))
+        for domain in values[:-1]
+    ]
+    table = np.full((count, len(values[-1])), -1.0)
+    rows: list[int] = []
+    texts: list[str] = []
+    try:
+        for words, text in scanner.plain_rows():
+            row = 0
+            for (number_of, size), word in zip(parents, words, strict=True):
+                row = row * size + number_of[word.strip()]
+            rows.append(row)
+            texts.append(text)
+            if len(texts) == ROWS_AT_ONCE:
+                table[rows[-ROWS_AT_ONCE:]] = _plain_weights(texts, len(values[-1]))
+                texts = []
+        table[rows[len(rows) - len(texts) :]] = _plain_weights(texts, len(values[-1]))
+    except (KeyError, ValueError):
+        scanner.offset = begun
+        return None
+    if len(rows) != count or scanner.offset == begun or not (table >= 0.0).all():
+        scanner.offset = begun
+        return None
+    return table
+
+
+def _plain_weights(rows: Sequence[str], size: int) -> Floats:
+    """Numbers of rows, -1 where some are not finite; a `ValueError` if they are not that many."""
+    text = " -1 ".join([*rows, ""]).replace(",", " ")
+    if "_" in text:
+        raise ValueError("Python would skip it")
+    numbers = np.array([*map(float, text.split())]).reshape(len(rows), size + 1)
+    if (numbers[:, -1] != -1.0).any():
+        raise ValueError("a row has too many or too few numbers")
+    return np.where(numbers < math.inf, numbers, -1.0)[:, :-1]
 
 
 def _parent_values(row: int, values: Sequence[Sequence[str]]) -> list[str]:
@@ -254,7 +320,6 @@ def _read_body(
     table: list[float] = []
     numbers = [{value: number for number, value in enumerate(domain)} for domain in values[:-1]]
     beginnings = [Beginnings(domain) for domain in values[:-1]]
-    scanner.take("{")
     while not scanner.accept("}"):
         at = scanner.at
         if scanner.accept("("):
