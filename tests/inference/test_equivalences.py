@@ -348,3 +348,9 @@ def test_averages_over_a_pair_by_single_factors_would_be_wrong(monkeypatch):
     wrong = om.joint(program, names, **BY_PARTITIONS)
     error = wrong.standard_error.max()
     assert np.abs(wrong.probability - exact.probability).max() > 10 * error
+
+
+def test_a_program_that_is_not_ground_is_shown_as_it_is():
+    program = read(program_text(13, f"{SAME}0.3 Same(x,y)"))
+    assert "not ground yet" in program._repr_html_()
+    assert not program.is_ground

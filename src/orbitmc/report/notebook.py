@@ -250,6 +250,8 @@ def _overview(overview: om.inference.SymmetryOverview) -> str:
 
 
 def _program(program: Any) -> str:
+    if not program.is_ground:
+        return paragraph(f"<b>Markov logic</b>: {safe(str(program))}")
     atoms = format_count(len(program.asked.names), "atom")
     return paragraph(f"<b>Markov logic</b>: {atoms} asked about") + _model(program.model)
 
