@@ -5,25 +5,39 @@ should give the components exactly and sample the lattice as well as if it stood
 everything is measured beside it. Then one variable of a random Bayesian network with five findings
 is asked for: most other variables do not matter. The truth of a component is the sum over its
 eight states.
+
+Last, sparse random Markov networks that `auto` does not eliminate in the time there is: most of
+their variables are summed out given a core. Squared errors times CPU seconds are compared with the
+same chains on all variables; the truth is elimination that may take as long as it wants.
 """
 
 import itertools
 import time
 from collections import Counter
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from measuring import argument_parser, print_table, use_one_core, write_results
 from odd_models import beside_a_grid, model_of, network
 
 import orbitmc as om
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.fringe import eliminate_fringe
 from orbitmc.graph.model import Model
+from orbitmc.inference import plan
+from orbitmc.inference.plan import find_fringe
+from orbitmc.inference.settings import Settings
 
 SECONDS = 10.0
 COMPONENTS = {"1,000 beside 60 x 60": (1_000, 60), "20,000 beside 60 x 60": (20_000, 60)}
 QUICK = {"20 beside 30 x 30": (20, 30)}
 NETWORKS = {"network of 3,000": 3_000, "network of 50,000": 50_000}
 FINDINGS, NETWORK_SECONDS = 5, 2.0
+SPARSE = [(500, 0.5, 1), (500, 0.5, 3), (500, 1.0, 1), (500, 1.0, 3)]  # width 27 and more
+QUICK_SPARSE = [(120, 0.5, 0)]
+DEGREE, SPARSE_SECONDS, SEEDS = 2.2, 4.0, 5
+ROUNDING = 1e-15  # the error of an exact answer: what is quick may be eliminated
 
 
 def main() -> None:
@@ -44,7 +58,18 @@ def main() -> None:
     for name, count in {} if asked.quick else NETWORKS.items():
         results[name] = found = ask_network(count)
         print(f"{name}, {NETWORK_SECONDS:g} s: {found}")
-    write_results(asked.results, "mixed", results, quick=asked.quick, seconds=seconds)
+    rows = []
+    for variables, strength, number in QUICK_SPARSE if asked.quick else SPARSE:
+        name = f"{variables} variables, strength {strength}, number {number}"
+        sparse = sparse_network(variables, strength, number)
+        compared = compare_core(sparse, 0.3 if asked.quick else SPARSE_SECONDS)
+        results[f"sparse, {name}"] = compared
+        rows.append([name, *compared.values()])
+    columns = ["network", "core", "error", "all sampled", "times less error² CPU", "scores"]
+    print_table("Sparse networks of degree 2.2, medians of five runs", columns, rows)
+    write_results(
+        asked.results, "mixed", results, quick=asked.quick, seconds=seconds, repetitions=SEEDS
+    )
 
 
 def component_truth(model: Model, components: int) -> np.ndarray:
@@ -86,6 +111,61 @@ def ask_network(count: int) -> dict[str, Any]:
         answer = om.marginals(model, seen, query=[asked], seconds=NETWORK_SECONDS)
         cpu = time.process_time() - cpu
     return {"cpu": cpu, "verdict": answer.verdicts()[0], "why": answer.about.reason}
+
+
+def sparse_network(variables: int, strength: float, number: int) -> Model:
+    """Couplings of random strength between random pairs, and weak fields."""
+    rng = np.random.default_rng(number)
+    pairs: set[tuple[int, int]] = set()
+    while len(pairs) < int(variables * DEGREE / 2):
+        first, second = sorted(rng.choice(variables, 2, replace=False).tolist())
+        pairs.add((first, second))
+    tables: list[Any] = []
+    for pair in sorted(pairs):
+        coupling = rng.normal(0.0, strength)
+        tables.append((pair, np.exp([[coupling, -coupling], [-coupling, coupling]])))
+    fields = rng.normal(0.0, 0.2, variables)
+    tables += [((k,), np.exp([field, -field])) for k, field in enumerate(fields.tolist())]
+    return model_of([2] * variables, tables)
+
+
+def compare_core(model: Model, seconds: float) -> dict[str, Any]:
+    """Squared errors times CPU seconds with a fringe that is summed out, and without one."""
+    exact = om.marginals(model, method="exact")
+    truth = np.array([marginal.probability[1] for marginal in exact.values()])
+    fringe = eliminate_fringe(model.graph)
+    runs: dict[str, list[tuple[float, float, float]]] = {"core": [], "all": []}
+    for seed in range(-1, SEEDS):  # the first one loads machine code
+        for way, found in runs.items():
+            with patch.object(plan, "find_fringe", find_fringe if way == "core" else no_fringe):
+                found.append(measure_sparse(model, truth, seconds, max(seed, 0)))
+    core, whole = (np.array(found[1:]) for found in runs.values())
+    return {
+        "core": fringe.core.variables,
+        "error": float(np.sqrt(np.median(core[:, 0]))),
+        "error of all": float(np.sqrt(np.median(whole[:, 0]))),
+        "gain": float(np.median(whole[:, 0] * whole[:, 1] / (core[:, 0] * core[:, 1]))),
+        "scores": float(np.sqrt(np.median(core[:, 2]))),
+    }
+
+
+def no_fringe(graph: FactorGraph, settings: Settings) -> None:
+    """Let chains sample all variables."""
+
+
+def measure_sparse(
+    model: Model, truth: np.ndarray, seconds: float, seed: int
+) -> tuple[float, float, float]:
+    """Mean squared error, CPU seconds, and the mean square of scores."""
+    cpu = time.process_time()
+    answer = om.marginals(model, seconds=seconds, seed=seed)
+    cpu = time.process_time() - cpu
+    estimates = np.array([marginal.probability[1] for marginal in answer.values()])
+    errors = np.array([marginal.standard_error[1] for marginal in answer.values()])
+    sampled = errors > 0
+    scores = (estimates - truth)[sampled] / errors[sampled] if sampled.any() else np.zeros(1)
+    error = max(float(((estimates - truth) ** 2).mean()), ROUNDING**2)
+    return error, cpu, float((scores**2).mean())
 
 
 if __name__ == "__main__":

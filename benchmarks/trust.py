@@ -13,16 +13,23 @@ Only the moves that lmh chooses for itself depend on how fast the machine is.
 import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import measuring
+import numpy as np
 from trust_models import CLASSES, Case, case_of
 from trust_scores import FAR, Scores, Summary, scores_of, summary
 
 import orbitmc as om
+from orbitmc import tuning
 from orbitmc._simd.random import COLUMNS
+from orbitmc.inference import answer as inference_answer
+from orbitmc.inference import plan
+from orbitmc.tuning import RaceResult, Tuning
 
 PACKS = 4
 DEGREES = COLUMNS * PACKS - 1  # of freedom: each column of lanes is an independent estimate
@@ -32,6 +39,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "lmh paper": {"method": "lmh", "alpha": 0.8, "clusters": 6},
     "lifted": {"method": "lifted"},
     "mcsat": {"method": "mcsat"},
+    "core": {"method": "auto"},
 }
 LENGTHS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(METHODS, (2, 8, 50, 400)),
@@ -120,9 +128,25 @@ def answered(asked: argparse.Namespace) -> Iterator[Answer]:
 def answer(case: Case, method: str, samples: int, **changes: Any) -> Answer:
     """Run a method on a model; its number is the seed."""
     settings = {**METHODS[method], "samples": samples, "packs": PACKS, "threads": 1, **changes}
-    found = om.marginals(case.model, seed=case.number, **settings)
+    with sampling_cores() if method == "core" else nullcontext():
+        found = om.marginals(case.model, seed=case.number, **settings)
     scores = scores_of(found, case.truth, DEGREES)
     return Answer(case.kind, case.family, case.number, method, samples, scores)
+
+
+@contextmanager
+def sampling_cores() -> Iterator[None]:
+    """Let `auto` eliminate nothing as a whole, try no jumps, and sum out whatever is cheap."""
+    with ExitStack() as patches:
+        for where, name, new in (
+            (plan, "plan_elimination", lambda *asked: (None, "not asked for")),
+            (plan, "MOST_COST", np.inf),
+            (plan, "MOST_CORE", 1.0),
+            (inference_answer, "find_elimination", lambda *asked: None),
+            (tuning, "run_race", lambda *asked, **limits: RaceResult(Tuning(), "no race")),
+        ):
+            patches.enter_context(patch.object(where, name, new, create=True))
+        yield
 
 
 Groups = dict[tuple[Any, ...], Summary]

@@ -3,7 +3,7 @@
 A family is a function from a generator of random numbers to a model.
 """
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,52 @@ def _largest_change(table: NDArray[np.float64]) -> float:
     """How far the log-odds of two values of the first variable depend on the second."""
     odds = table[:, None] - table[None, :]
     return float(np.ptp(odds, axis=2).max())
+
+
+# Models with a fringe of low width
+
+
+def sparse_tables(rng: Rng) -> Model:
+    """Random tables of few pairs: most variables hang on a small core, or on nothing."""
+    count = int(rng.integers(20, 60))
+    sizes = rng.integers(2, 4, count) if rng.random() < 0.5 else np.full(count, 2)
+    spread = rng.uniform(0.3, 1.5)
+    builder = Builder(sizes)
+    for variable, size in enumerate(sizes):
+        builder.add_factor([variable], rng.normal(0.0, 0.3, size))
+    for edge in _random_edges(rng, count, int(rng.uniform(1.0, 1.4) * count)).tolist():
+        builder.add_factor(edge, spread * rng.normal(size=sizes[edge]))
+    return named(builder, sizes)
+
+
+def grid_with_tails(rng: Rng) -> Model:
+    """A grid of spins on which paths hang; some of them join two spins of the grid."""
+    side, tails, length = 6, 6, 3
+    edges = [(k, k + 1) for k in range(side * side) if (k + 1) % side]
+    edges += [(k, k + side) for k in range(side * side - side)]
+    spins = side * side
+    for _ in range(tails):
+        ends = rng.choice(side * side, 2, replace=False).tolist()
+        path = [ends[0], *range(spins, spins + length), *ends[1:][: int(rng.integers(2))]]
+        edges += pairwise(path)
+        spins += length
+    couplings = rng.uniform(0.2, 0.8) * rng.choice([-1.0, 1.0], len(edges))
+    return ising(rng.normal(0.0, 0.2, spins), np.array(edges), couplings)
+
+
+# Components of which some are easy
+
+
+def grid_beside_components(rng: Rng) -> Model:
+    """A grid of spins, and small trees and triangles beside it."""
+    side, parts = 6, int(rng.integers(3, 9))
+    edges = [(k, k + 1) for k in range(side * side) if (k + 1) % side]
+    edges += [(k, k + side) for k in range(side * side - side)]
+    for first in range(side * side, side * side + 3 * parts, 3):
+        edges += [(first, first + 1), (first + 1, first + 2)]
+        edges += [(first, first + 2)] if rng.random() < 0.5 else []
+    spins = side * side + 3 * parts
+    return ising(rng.normal(0.0, 0.3, spins), np.array(edges), rng.normal(0.0, 0.4, len(edges)))
 
 
 # Models with several modes

@@ -17,6 +17,8 @@ import orbitmc as om
 Family = Callable[[np.random.Generator], Any]  # gives a model, or a model and its marginals
 
 CLASSES: Mapping[str, tuple[Family, ...]] = {
+    "sparse": (families.sparse_tables, families.grid_with_tails),
+    "components": (families.grid_beside_components,),
     "mixing": (families.weak_tables, families.weak_spins, families.warm_grid),
     "multimodal": (
         families.cold_grid,

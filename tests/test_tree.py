@@ -19,7 +19,7 @@ PLAN = {
     *("lifted", "compare", "report", "cli"),
 }
 # 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes
-MOST_FILES, MOST_PACKAGES = 267, 36
+MOST_FILES, MOST_PACKAGES = 269, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():

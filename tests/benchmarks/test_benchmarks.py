@@ -33,7 +33,9 @@ NAMES = (
     "webkb_like",
     "questions",
     "stuck",
+    "through",
     "wide_networks",
+    "mixed",
 )
 
 

@@ -91,6 +91,22 @@ def test_it_says_which_variables_are_eliminated_and_which_are_sampled(tmp_path):
     assert om.overview(wide, memory=2**30).exact_variables == 0
 
 
+def test_it_says_what_is_summed_out_of_what_is_sampled(tmp_path):
+    """A random network with 2.2 neighbours for each variable."""
+    rng = np.random.default_rng(1)
+    names = {f"v{k}": ["0", "1"] for k in range(900)}
+    pairs = {tuple(sorted(rng.choice(900, 2, replace=False).tolist())) for _ in range(990)}
+    tables = [([f"v{i}", f"v{j}"], np.exp(rng.normal(size=(2, 2)))) for i, j in sorted(pairs)]
+    model = om.model(names, tables)
+    overview = om.overview(model, memory=2**30)
+    sampled = overview.needed - overview.exact_variables
+    assert 0 < overview.summed_out < sampled
+    om.write(model, tmp_path / "sparse.uai")
+    done = orbitmc("check", tmp_path / "sparse.uai", "--memory", "1G")
+    core = sampled - overview.summed_out
+    assert f"samples {sampled:,}; {core:,} only, unless jumps" in done.stdout.replace("\n", " ")
+
+
 def join(first, second):
     """Two models beside each other, without a factor between them."""
     names = [f"{k}" for k in range(len(first.names) + len(second.names))]

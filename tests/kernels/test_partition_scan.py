@@ -11,11 +11,14 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Equivalence, Model
+from orbitmc.inference.program import ground_program
 from orbitmc.kernels import relations as module
 from orbitmc.kernels.protocol import constrained_variables, freed_variables, steps
 from orbitmc.kernels.relations import partition_scan
 from orbitmc.kernels.testing.exact import states, transition_matrix
-from orbitmc.sampling.pack import start_pack
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
+from orbitmc.sampling.pack import recorder, start_pack, walk
 from orbitmc.sampling.partition_tally import PartitionTally, PartitionValueTally
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
@@ -304,3 +307,73 @@ def test_what_needs_all_factors_refuses_a_model_that_has_a_relation():
     ):
         with pytest.raises(LimitError, match="R is an equivalence relation whose rules"):
             ask()
+
+
+def test_a_run_does_not_depend_on_where_it_is_cut():
+    """Also where the tally has used the kernel's memory in between."""
+    equivalences = [relation("R", 5), relation("S", 3, 10)]
+    reduced, _ = random_model(6, equivalences, 3)
+    prepared = prepare(reduced)
+    kernel = partition_scan(prepared, equivalences)
+    whole, cut = (start_pack(prepared, kernel, seed=2, number=0, lanes=32) for _ in range(2))
+    walk(prepared, kernel, whole, 400)
+    rng, left = np.random.default_rng(3), 400
+    while left:
+        now = min(left, int(rng.integers(1, 40)))
+        if rng.random() < 0.5:
+            recorder(prepared, kernel, cut)(now)
+        else:
+            walk(prepared, kernel, cut, now)
+        left -= now
+    assert (whole.values == cut.values).all()
+    assert (whole.outcomes == cut.outcomes).all()
+    assert len(np.unique(whole.values, axis=1).T) > 4
+
+
+EIGHT = """
+Has(cit, word)
+Same(cit, cit)
+Same(x,x).
+Same(x,y) => Same(y,x).
+Same(x,y) ^ Same(y,z) => Same(x,z).
+0.9 Has(x,w) ^ Has(y,w) => Same(x,y)
+-2 Same(x,y)
+"""
+WORDS = {0: "1346", 1: "136", 2: "125", 3: "1245", 4: "15ab", 5: "ab", 6: "049b", 7: "04b"}
+
+
+def every_partition(items):
+    if items == 0:
+        yield ()
+        return
+    for labels in every_partition(items - 1):
+        for label in range(max(labels, default=-1) + 2):
+            yield (*labels, label)
+
+
+def test_eight_items_have_the_marginals_of_all_4140_partitions():
+    """Errors are 6.5 times the stated one in less than 1e-8 of all seeds, if chains mix.
+
+    What pairs gain is counted by hand: both orders of a pair are groundings.
+    """
+    every = np.array(list(every_partition(8)))
+    assert len(every) == 4140
+    weights, chance = np.zeros(4140), {}
+    for one, other in combinations(range(8), 2):
+        same = every[:, one] == every[:, other]
+        weights += 2 * (-2 + 0.9 * len(set(WORDS[one]) & set(WORDS[other]))) * same
+    weights = np.exp(weights - weights.max())
+    for one, other in combinations(range(8), 2):
+        chance[one, other] = weights @ (every[:, one] == every[:, other]) / weights.sum()
+    facts = " ".join(f"Has(C{c},W{w.upper()})" for c, own in WORDS.items() for w in own)
+    program = parse(EIGHT)
+    asked = ground_program(program, parse_database(facts, program))
+    answer = asked.marginals(method="gibbs", base="partition", samples=1500, seed=7)
+    assert set(answer.verdicts()) == {"good", "observed"}
+    for (one, other), expected in chance.items():
+        marginal = answer[f"Same(C{one},C{other})"]
+        off, error = abs(marginal.probability[0] - expected), marginal.standard_error[0]
+        assert error < 0.001
+        assert off <= 6.5 * error
+        mirrored = answer[f"Same(C{other},C{one})"].probability[0]
+        assert mirrored == marginal.probability[0]

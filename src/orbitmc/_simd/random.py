@@ -57,6 +57,7 @@ class Stream(IntEnum):
     ANNEALED_IMPORTANCE = 2**30
     ANNEALED_STARTS = 2**31
     ESTIMATOR_TRIAL = 2**31 + 2**30
+    FRINGE = 2**31 + 2**30 + 2**29
 
 
 # Draws for all lanes at once, as whole vectors.

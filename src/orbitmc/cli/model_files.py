@@ -43,13 +43,15 @@ def check(
     logic = LogicOptions(query=typed, **parse_assignments("check", more))
     asked = read_question(model, evidence, memory, logic, query)
     cost = None if asked.program is None else inference.counting_cost(asked.program)
+    recognised = () if asked.program is None else asked.program.source.recognised
     overview = None
     if asked.is_ground:
         overview = inference.overview(asked.model, query=asked.names, memory=memory)
     if json:
         record = {} if overview is None else overview.as_dict()
         counting = {} if cost is None else {"counting": asdict(cost)}
-        both = {**record, **counting}
+        relations = {relation.predicate: relation.kind for relation in recognised}
+        both = {**record, **counting, **({"relations": relations} if relations else {})}
         print(json_module.dumps(both, indent=2, ensure_ascii=False, allow_nan=False))
         return 0
     if overview is not None:
@@ -57,6 +59,10 @@ def check(
         _print(overview, _log_z_if_cheap(overview, asked.model, memory) if whole else "")
     if cost is not None:
         print(f"{'counting':<14}{_counting(cost)}")
+    for relation in recognised:
+        print(f"{'relation':<14}{relation.predicate}: {relation.kind}, by hard rules")
+    if asked.program is not None and asked.program.source.is_too_wide:
+        print(f"{'auto':<14}samples partitions; the rules of equivalence relations are not ground")
     return 0
 
 
@@ -123,9 +129,12 @@ def _auto(overview: "Overview") -> str:
     part = "" if needed == free else f"needs {needed:,} of {free:,} variables, "
     if exact == needed:
         return f"{part}eliminates all of them" if part else "eliminates all variables"
+    sampled = f"eliminates {exact:,} of them, samples {needed - exact:,}"
     if exact == 0:
-        return f"{part}samples all of them" if part else "samples all variables"
-    return f"{part}eliminates {exact:,} of them, samples {needed - exact:,}"
+        sampled = "samples all of them" if part else "samples all variables"
+    core = needed - exact - overview.summed_out
+    only = f"; {core:,} only, unless jumps along symmetries pay: the rest is exact given these"
+    return f"{part}{sampled}{only if overview.summed_out else ''}"
 
 
 # `orbitmc convert`: the same model in another format.

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from orbitmc._util.arrays import Bytes, Floats, Indices, lengths
-from orbitmc.estimate.tally import RaoBlackwellTally, rows_of
+from orbitmc.estimate.tally import JointTally, RaoBlackwellTally, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 
 # Columns of estimates from which control variates have taken most of the noise.
@@ -46,19 +46,30 @@ class Controls(NamedTuple):
 
 
 def apply_controls(
-    tallies: Sequence[RaoBlackwellTally], records: int, controls: Controls
-) -> Floats:
-    """Estimates of columns, `[row, column]`; each column of a tally sums up so many records."""
+    tallies: Sequence[RaoBlackwellTally],
+    records: int,
+    controls: Controls,
+    joints: Sequence[JointTally] = (),
+    joint_matrix: csr_array | None = None,
+) -> list[Floats]:
+    """Estimates of columns, `[row, column]`; each column of a tally sums up so many records.
+
+    Those of `joints` that were counted beside them follow; `joint_matrix` says how these change
+    with the values of variables.
+    """
     chances = np.concatenate([tally.sums.sum(axis=0) / records for tally in tallies], axis=1)
     values = np.concatenate([tally.values.sum(axis=0) / records for tally in tallies], axis=1)
-    return subtract_controls(chances, values, tallies[0].row_start, controls)
-
-
-def subtract_controls(
-    chances: Floats, values: Floats, row_start: Indices, controls: Controls
-) -> Floats:
-    """Conditional probabilities, corrected by the differences of values from them."""
     excess = neumann_series(controls.matrix, values - chances, controls.terms)
+    estimates = [subtract_excess(chances, excess, tallies[0].row_start)]
+    if joint_matrix is not None:
+        counts = np.concatenate([joint.sums.sum(axis=0) / records for joint in joints], axis=1)
+        joint_excess = joint_matrix @ (values - chances + excess)
+        estimates.append(subtract_excess(counts, joint_excess, joints[0].row_start))
+    return estimates
+
+
+def subtract_excess(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
+    """Subtract as much of what columns have in excess as other columns say."""
     halves = np.arange(chances.shape[1]) % 2 == 0
     result = chances.copy()
     for half in (halves, ~halves):
@@ -473,3 +484,36 @@ def _fields(graph: FactorGraph) -> tuple[Floats, csr_array]:
     data, row, column = (np.concatenate([entry[k] for entry in entries]) for k in range(3))
     shape = (graph.variables, graph.variables)
     return bias, csr_array((data, (row, column)), shape=shape)
+
+
+# Joint values that are counted beside a tally: how they change with the values of variables.
+
+
+def joint_sensitivities(joints: JointTally, cardinality: Indices, states: Bytes) -> csr_array:
+    """The matrix of mean changes of counts, over `states[variable, lane]`.
+
+    Its rows are those of the joint values, its columns those of a tally of the variables. A joint
+    value is there with one value of a variable, where the others have theirs, and not otherwise.
+    """
+    start = np.concatenate([[0], np.cumsum(rows_of(cardinality))])
+    data, row, column = [np.zeros(0)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for group, first in enumerate(joints.row_start[:-1].tolist()):
+        scope = joints.scope[joints.scope_start[group] : joints.scope_start[group + 1]]
+        sizes = cardinality[scope].astype(np.int64)
+        for axis, variable in enumerate(scope.tolist()):
+            others = np.delete(np.arange(len(scope)), axis)
+            place = tuple(states[scope[others]].astype(np.int64))
+            counts = np.zeros(sizes[others])
+            np.add.at(counts, place, 1.0 / states.shape[1])
+            change = _changes(np.eye(int(sizes[axis]))[None])[0]
+            table = np.expand_dims(counts, (axis, -1)) * change.reshape(
+                [sizes[axis] if k == axis else 1 for k in range(len(scope))] + [-1]
+            )
+            rows = np.broadcast_to(first + np.arange(sizes.prod()).reshape(*sizes, 1), table.shape)
+            columns = np.broadcast_to(start[variable] + np.arange(table.shape[-1]), table.shape)
+            data.append(table.reshape(-1))
+            row.append(rows.reshape(-1))
+            column.append(columns.reshape(-1))
+    places = (np.concatenate(row), np.concatenate(column))
+    shape = (int(joints.row_start[-1]), int(start[-1]))
+    return csr_array((np.concatenate(data), places), shape=shape)

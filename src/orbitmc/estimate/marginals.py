@@ -440,11 +440,13 @@ def sampled_marginals(
     about: About,
     part_of: NDArray[np.int64],
     missed: NDArray[np.bool_] | None = None,
+    exact: NDArray[np.bool_] | None = None,
 ) -> Marginals:
     """Dress the statistics of a run as an answer; `domains` tells forced from frozen.
 
     `part_of` has the connected component of each variable.
-    `missed` marks variables whose numbers are known to be wrong, because a mode was missed.
+    `missed` marks variables whose numbers are known to be wrong, because a mode was missed, and
+    `exact` those that depend on nothing that was sampled.
     """
     layout = estimate.statistics.values_of(model.graph.cardinality)
     probability = layout.probabilities(statistics.probability)
@@ -469,6 +471,8 @@ def sampled_marginals(
         _verdicts(model, statistics, domains, start, quality, part_of, missed),
         np.asarray(part_of, dtype=np.int64),
     )
+    if exact is not None:
+        _set_exact(columns, exact)
     _set_forced(columns, domains)
     _require_numbers(columns)
     doubted = replace(
@@ -510,6 +514,16 @@ def _verdicts(
         verdict[remaining == 1] = CODE[FORCED]
     verdict[model.graph.cardinality == 1] = CODE[FORCED]
     return verdict
+
+
+def _set_exact(columns: Columns, exact: NDArray[np.bool_]) -> None:
+    """Variables that were summed out without any that is sampled have no error."""
+    columns.verdict[exact & (columns.verdict != CODE[FORCED])] = CODE[EXACT]
+    rows = np.repeat(exact, np.diff(columns.start))
+    for column in (columns.low, columns.high):
+        column[rows] = columns.probability[rows]
+    columns.standard_error[rows], columns.ess[rows], columns.r_hat[rows] = 0.0, np.inf, 1.0
+    columns.rare[rows] = False
 
 
 def _set_forced(columns: Columns, domains: Domains | None) -> None:

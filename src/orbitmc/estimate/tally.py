@@ -5,7 +5,7 @@ is the error of the whole. Time is cut into four parts of equal capacity; when a
 are merged two by two, so any run is remembered in two to four parts and drift shows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +14,21 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import generic, implementation, shared
 from orbitmc._simd.neighbour_sums import add_row_by_eight
 from orbitmc._simd.random import COLUMNS, lanes_of
-from orbitmc._util.arrays import Bytes, Floats, Index, Indices, count_within, starts
+from orbitmc._util.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    count_within,
+    indices,
+    lengths,
+    starts,
+)
 from orbitmc.conditionals.draws import add_limits, cumulative_probabilities, has_limits
 from orbitmc.conditionals.factors import forget_clauses
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.errors import LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 
 PARTS = 4
@@ -186,6 +196,60 @@ def mark_open(tally: Any, scratch: Scratch, variable: int, size: Index) -> None:
             chance = scratch.log_weights[value, lane]
             undecided = (chance > 0.0) & (chance < 1.0)
             tally.open[variable, lane] |= np.uint8(undecided)
+
+
+# Joint values of a few variables at a time: what is exact given these is known from such counts.
+
+
+MOST_JOINT_VALUES = 256  # of a group: the number of one is a byte
+
+
+class JointTally(NamedTuple):
+    """Counts of the joint values of groups of variables: `sums[part, row, column]`.
+
+    Those of group `g` begin at row `row_start[g]`; its last variable is the fastest. A value of
+    `scope[place]` counts `stride[place]` rows. `number[lane]` is that of a joint value.
+    """
+
+    sums: Floats
+    row_start: Indices
+    scope_start: Indices
+    scope: Indices
+    stride: Indices
+    number: Bytes
+
+
+def joint_tally(cardinality: Indices, groups: Sequence[Sequence[int]], lanes: int) -> JointTally:
+    """Give an empty tally of the joint values of each group, of which there must be few."""
+    sizes = [cardinality[[*group]].astype(np.int64) for group in groups]
+    steps = [np.cumprod([1, *size[:0:-1]])[::-1] for size in sizes]
+    row_start = starts(np.array([size.prod() for size in sizes], dtype=np.int64))
+    if lengths(row_start).max(initial=0) > MOST_JOINT_VALUES:
+        raise LimitError(f"a group of variables has more than {MOST_JOINT_VALUES} joint values")
+    return JointTally(
+        sums=np.zeros((PARTS, int(row_start[-1]), COLUMNS)),
+        row_start=row_start,
+        scope_start=starts(np.array([len(group) for group in groups], dtype=np.int64)),
+        scope=indices(np.array([member for group in groups for member in group], np.int64)),
+        stride=indices(np.concatenate([np.zeros(0, np.int64), *steps])),
+        number=np.zeros(lanes, dtype=np.uint8),
+    )
+
+
+@shared
+def count_joints(joints: JointTally, values: Bytes, part: int) -> None:
+    """Count the present joint values of every lane in one part of a tally."""
+    number = joints.number
+    for group in range(len(joints.row_start) - 1):
+        number[:] = 0
+        for place in range(joints.scope_start[group], joints.scope_start[group + 1]):
+            stride, variable = np.uint8(joints.stride[place]), np.uint64(joints.scope[place])
+            for lane in range(len(number)):
+                number[lane] += np.uint8(stride * values[variable, lane])
+        first = np.int64(joints.row_start[group])
+        for lane in range(0, len(number), COLUMNS):
+            for column in range(COLUMNS):
+                joints.sums[part, first + np.int64(number[lane + column]), column] += 1.0
 
 
 def rows_of_orbits(cardinality: Indices, labels: Any) -> Any:

@@ -9,8 +9,6 @@ hold, everything is done again with logarithms: nothing under- or overflows then
 times more slowly.
 """
 
-import functools
-import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +37,6 @@ from orbitmc.exact.blocks import (
     strides_of,
     sum_onto,
 )
-from orbitmc.exact.order import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.plan import EliminationPlan, predict, require_fit
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.exact.small_buckets import (
@@ -53,6 +50,7 @@ from orbitmc.exact.small_buckets import (
 from orbitmc.exact.tree import Group, Part, Tree, combine_cutset, group_scopes
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.fringe import MOST_VARIABLES_TO_ELIMINATE, Table, sum_out_cheapest
 from orbitmc.graph.log_weights import exact_sum, sum_of_tables
 
 # The work inside one bucket, slab by slab, so that its table never exists as a whole.
@@ -752,16 +750,8 @@ def _spans(log_tables: Sequence[Floats]) -> Floats:
 
 
 # Sum out what is cheap to sum out: a smaller graph with the same sum of weights.
-#
-# What is left has fewer variables, which hang together in larger tables. Chains have less to do,
-# and less to go wrong: what was summed out is exact.
 
 MOST_CHEAP_ENTRIES = 2**10  # of a table that is made to sum a variable out
-MOST_NEIGHBOURS_SUMMED = 64
-
-MOST_VARIABLES_TO_ELIMINATE = 20_000  # more are left as they are: they would take seconds
-
-Table = tuple[Scope, Floats]
 
 
 def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_CHEAP_ENTRIES) -> FactorGraph:
@@ -779,55 +769,12 @@ def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_CHEAP_ENTRIES
     problem = prepare(graph)
     if len(problem.sizes) > sum(place >= 0 for place in problem.place):
         return graph  # helpers of long clauses are no variables of their own
-    return _rest(problem, most)
-
-
-def _rest(problem: Problem, most: int) -> FactorGraph:
-    """Sum out the variable with the smallest table, again and again."""
-    sizes, neighbours = problem.sizes, neighbours_of(len(problem.sizes), problem.scopes)
     tables = dict(enumerate(zip(problem.scopes, problem.tables, strict=True)))
-    readers: list[set[int]] = [set() for _ in sizes]
-    for number, (scope, _) in tables.items():
-        for variable in scope:
-            readers[variable].add(number)
-    known = [problem.constant]
-    entries = [_entries(sizes, neighbours, variable) for variable in range(len(sizes))]
-    heap = [(cost, variable) for variable, cost in enumerate(entries)]
-    heapq.heapify(heap)
-    left = dict.fromkeys(range(len(sizes)))
-    while heap and heap[0][0] <= most:
-        cost, variable = heapq.heappop(heap)
-        if variable not in left or cost != entries[variable]:
-            continue
-        check_interrupt()
-        scope, message = sum_out(
-            [tables[reader] for reader in sorted(readers[variable])], variable, sizes
-        )
-        for reader in tuple(readers[variable]):
-            for member in tables.pop(reader)[0]:
-                readers[member].discard(reader)
-        del left[variable]
-        top = float(message.max())
-        if top == -math.inf:
-            raise ContradictionError("no state satisfies the hard constraints of the model")
-        known.append(top)
-        if scope:
-            number = len(sizes) + len(problem.scopes) - len(left)
-            tables[number] = scope, message - top
-            for member in scope:
-                readers[member].add(number)
-        for member in eliminate(neighbours, variable):
-            entries[member] = _entries(sizes, neighbours, member)
-            heapq.heappush(heap, (entries[member], member))
-    return _build_graph([*left], list(tables.values()), sizes, exact_sum(known))
-
-
-def _entries(sizes: Sequence[int], neighbours: Neighbours, variable: int) -> float:
-    """Of the table that a variable is summed out of; those of many variables are not counted."""
-    near = neighbours[variable]
-    if len(near) > MOST_NEIGHBOURS_SUMMED:
-        return math.inf
-    return sizes[variable] * math.prod(sizes[member] for member in near)
+    sums = sum_out_cheapest(problem.sizes, tables, most)
+    gone = {step.variable for step in sums}
+    left = [variable for variable in range(len(problem.sizes)) if variable not in gone]
+    constant = exact_sum([problem.constant, *(step.top for step in sums)])
+    return _build_graph(left, list(tables.values()), problem.sizes, constant)
 
 
 def _build_graph(
@@ -839,20 +786,3 @@ def _build_graph(
     for scope, table in tables:
         builder.add_factor([place[variable] for variable in scope], table)
     return builder.build()
-
-
-def add_tables(tables: Sequence[Table], sizes: Sequence[int]) -> Table:
-    """Add tables up; scopes are ascending."""
-    read = sorted({member for scope, _ in tables for member in scope})
-    shaped = [
-        table.reshape([sizes[member] if member in scope else 1 for member in read])
-        for scope, table in tables
-    ]
-    return tuple(read), functools.reduce(np.add, shaped)
-
-
-def sum_out(tables: Sequence[Table], variable: int, sizes: Sequence[int]) -> Table:
-    """Multiply factors, given as logarithms, and sum a variable out."""
-    read, total = add_tables(tables, sizes) if tables else ((variable,), np.zeros(sizes[variable]))
-    message: Floats = np.asarray(np.logaddexp.reduce(total, axis=read.index(variable)))
-    return tuple(member for member in read if member != variable), message

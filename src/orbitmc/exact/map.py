@@ -24,8 +24,6 @@ from orbitmc.exact.blocks import strides_of
 from orbitmc.exact.contraction import (
     LOGARITHMIC,
     Bucket,
-    Table,
-    add_tables,
     load_tables,
     tables_in_order,
     terms_in,
@@ -34,6 +32,7 @@ from orbitmc.exact.order import eliminate, find_order, neighbours_of
 from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import ENTRY, Tree, build_tree, condition
+from orbitmc.graph.fringe import Table, add_tables
 from orbitmc.graph.log_weights import exact_sum
 
 # Eliminate by taking maxima instead of sums: the weight of the best state, and that state.

@@ -112,11 +112,11 @@ def predict(
     until = working_time() + max(seconds, FIRST_SHARE * within)
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
-    problem, greedy = _greedy_plan(prepare(graph), memory, until)
-    if greedy is not None and greedy.seconds <= enough and greedy.bytes <= min(memory, COMFORT):
-        plan = greedy
+    plan = None if enough <= 0.0 else _plan_in_no_time(prepare(graph), memory, enough, until)
+    if plan is not None:
+        problem = plan.problem
     else:
-        problem = _choose_problem(graph, problem, greedy, memory, until)
+        problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
         hint = remembered_order(graph, problem)
         plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
     remember_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
@@ -126,31 +126,15 @@ def predict(
     return plan
 
 
-def _greedy_plan(
-    problem: Problem, memory: int, until: float
-) -> tuple[Problem, EliminationPlan | None]:
-    """A problem, and the plan of its greedy order if there is one."""
+def _plan_in_no_time(
+    problem: Problem, memory: int, enough: float, until: float
+) -> EliminationPlan | None:
+    """A plan of a greedy order, if elimination takes so few seconds with it."""
     with suppress(LimitError):
-        return problem, plan_holding(problem, (), memory=memory, seconds=0.0, until=until)
-    return problem, None
-
-
-def _choose_problem(
-    graph: FactorGraph,
-    problem: Problem,
-    greedy: EliminationPlan | None,
-    memory: int,
-    until: float,
-) -> Problem:
-    """A problem, or what probing leaves of it, if that takes less time.
-
-    Probing joins variables, which may join large tables.
-    """
-    if not graph.has_zeros():
-        return problem
-    probed, other = _greedy_plan(prepare(graph, probe(graph)), memory, until)
-    worse = other is None or (greedy is not None and greedy.seconds < other.seconds)
-    return problem if worse and greedy is not None else probed
+        plan = plan_holding(problem, (), memory=memory, seconds=0.0, until=until)
+        if plan.seconds <= enough and plan.bytes <= min(memory, COMFORT):
+            return plan
+    return None
 
 
 def require_fit(plan: EliminationPlan, memory: int) -> None:

@@ -125,8 +125,8 @@ class Model(HtmlRepr):
         """Refuse what looks at the graph alone, where that does not say everything."""
         for relation in self.equivalences:
             raise LimitError(
-                f"{relation.name} is an equivalence relation whose rules are not ground; only "
-                "sampling its partitions can answer, for marginals"
+                f"{relation.name} is an equivalence relation whose rules are not ground: only "
+                "samples of its partitions answer questions about the program"
             )
 
     def at(self, beta: float) -> "Model":

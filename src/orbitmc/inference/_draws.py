@@ -76,11 +76,12 @@ def draws(
     _require_chains(chains)
     given = merge_options(settings, options)
     samples = SAMPLES if given.samples is None else given.samples
-    drawn = answer(
-        Query(model, evidence, lambda view: DrawsQuestion(view, samples, chains)),
-        _settings(given, samples, chains),
-        watchers,
-    )
+
+    def bind(view: View) -> DrawsQuestion:
+        return DrawsQuestion(view, samples, chains)
+
+    query = Query(model, evidence, bind, in_pairs=bind)
+    drawn = answer(query, _settings(given, samples, chains), watchers)
     if drawn.about.method != "exact":
         return drawn
     reason = f"{drawn.about.reason}{describe_unused_settings(given, 'samples')}"
@@ -135,7 +136,11 @@ class DrawsQuestion:
                 f"need {format_bytes(room)}, the limit is {format_bytes(settings.memory)}; "
                 "draw fewer"
             )
-        return plan_model(self.view.model, replace(settings, memory=settings.memory - room))
+        return plan_model(
+            self.view.model,
+            replace(settings, memory=settings.memory - room),
+            collapses=True,
+        )
 
     def from_elimination(self, plan: Plan) -> Draws:
         elimination, settings, samples = plan.elimination, plan.settings, self._affordable(plan)

@@ -100,7 +100,12 @@ class InformationQuestion:
         return self._exact(row.tables(self.scopes), row.about)
 
     def plan(self, settings: Settings) -> Plan:
-        return plan_model(self.view.model, settings, lambda graph: tie_scopes(graph, self.scopes))
+        return plan_model(
+            self.view.model,
+            settings,
+            lambda graph: tie_scopes(graph, self.scopes),
+            collapses=True,
+        )
 
     def from_elimination(self, plan: Plan) -> Estimates:
         assert plan.elimination is not None
@@ -124,7 +129,7 @@ class InformationQuestion:
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Estimates:
         if not self.candidates:
             return self._nothing_left(plan)
-        averaged = choose_averaged_variable(plan.model.graph, variables_of([self.target]))
+        averaged = choose_averaged_variable(plan.model, variables_of([self.target]))
         feature = PairsFeature(self.target, self.candidates, plan.model, averaged)
         noted = sample_feature(self.view, plan, feature, observers)
         estimates, first = {}, 0

@@ -66,7 +66,11 @@ def joint(
     count = None
     if not isinstance(model, Model):
         count = partial(inference.count_joint, model, names=listed)
-    query = Query(model, evidence, lambda view: JointQuestion(view, view.named(listed)), count)
+
+    def bind(view: View) -> JointQuestion:
+        return JointQuestion(view, view.named(listed))
+
+    query = Query(model, evidence, bind, count, bind)
     return answer(query, merge_options(settings, options), watchers)
 
 
@@ -103,7 +107,12 @@ class JointQuestion:
         return _exact(self.named, self.scope, row.tables(self.scopes)[0], row.about)
 
     def plan(self, settings: Settings) -> Plan:
-        return plan_model(self.view.model, settings, lambda graph: tie_scopes(graph, self.scopes))
+        return plan_model(
+            self.view.model,
+            settings,
+            lambda graph: tie_scopes(graph, self.scopes),
+            collapses=True,
+        )
 
     def from_elimination(self, plan: Plan) -> Joint:
         assert plan.elimination is not None
@@ -112,7 +121,7 @@ class JointQuestion:
 
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Joint:
         graph = plan.model.graph
-        averaged = choose_averaged_variable(graph, self.scope)
+        averaged = choose_averaged_variable(plan.model, self.scope)
         feature = JointFeature(self.named, graph.cardinality.tolist(), averaged)
         noted = sample_feature(self.view, plan, feature, observers)
         estimates = noted.features()

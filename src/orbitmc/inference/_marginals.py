@@ -174,7 +174,11 @@ class MarginalsQuestion:
             return replace(plan_for_kernel(model, kernel, settings), query=self.names)
         apart = settings.method == "auto" and settings.checkpoint is None
         apart = apart and settings.approximation is None
-        plan = plan_components(model, settings) if apart else plan_model(model, settings)
+        plan = (
+            plan_components(model, settings)
+            if apart
+            else plan_model(model, settings, collapses=True)
+        )
         return replace(plan, query=self.names if plan.elimination is None else self.wanted)
 
     def from_elimination(self, plan: Plan) -> Marginals:

@@ -23,6 +23,7 @@ from orbitmc.groups.cycles import cycle_text
 from orbitmc.inference.plan import (
     ENOUGH_SECONDS,
     EXACT_SECONDS,
+    find_fringe,
     fit_to_budget,
     most_seconds,
     plan_elimination,
@@ -55,7 +56,7 @@ class Overview:
     `cardinalities` says how many variables have how many values. Degrees count the other
     variables that share a factor with one. `zeros` is the share of impossible table entries. A
     question needs `needed` variables; of these `auto` eliminates `exact_variables`, and samples
-    the others.
+    the others. If no jumps along symmetries pay, `summed_out` of these are exact given the rest.
     """
 
     variables: int
@@ -75,6 +76,7 @@ class Overview:
     exact: ExactCost
     needed: int
     exact_variables: int
+    summed_out: int
     packs: int
     lanes: int
     sampling_bytes: int
@@ -104,6 +106,8 @@ def overview(model: Model, *, query: Sequence[str] | None = None, memory: int = 
     sampling = fit_to_budget(graph, settings)
     needed = _needed(model, query)
     exact = _exact_cost(needed, memory)
+    sampled = _sampled_part(needed, exact, settings)
+    fringe = None if sampled is None else find_fringe(sampled.graph, settings)
     return Overview(
         variables=len(model.order),
         observed=len(model.observed),
@@ -121,7 +125,8 @@ def overview(model: Model, *, query: Sequence[str] | None = None, memory: int = 
         largest_component=int(parts.max(initial=0)),
         exact=exact,
         needed=len(needed.names),
-        exact_variables=_count_exact(needed, exact, settings),
+        exact_variables=len(needed.names) - (0 if sampled is None else len(sampled.names)),
+        summed_out=0 if fringe is None else len(fringe.network),
         packs=sampling.pack_count,
         lanes=sampling.lane_count,
         sampling_bytes=sampling_bytes(graph, sampling),
@@ -138,12 +143,13 @@ def _needed(model: Model, query: Sequence[str] | None) -> Model:
     return relevant(model, asked)[0]
 
 
-def _count_exact(model: Model, cost: ExactCost, settings: Settings) -> int:
-    """How many variables `auto` eliminates, if no seconds are asked for."""
+def _sampled_part(model: Model, cost: ExactCost, settings: Settings) -> Model | None:
+    """What `auto` does not eliminate, if no seconds are asked for; None if that is nothing."""
     if cost.refusal is None and (cost.seconds or 0.0) <= most_seconds(settings):
-        return len(model.names)
-    split = split_components(harden(model).model, settings)
-    return 0 if split is None else len(split.easy.names)
+        return None
+    firm = harden(model).model
+    split = split_components(firm, settings)
+    return firm if split is None else split.hard
 
 
 def _degrees(graph: FactorGraph) -> NDArray[np.int64]:

@@ -94,9 +94,11 @@ def probability(
     count = None
     if not isinstance(model, Model):
         count = partial(inference.count_probability, model, event=event, given=given)
-    query = Query(
-        model, evidence, lambda view: EventQuestion(view, *_read_events(event, given, view)), count
-    )
+
+    def bind(view: View) -> EventQuestion:
+        return EventQuestion(view, *_read_events(event, given, view))
+
+    query = Query(model, evidence, bind, count, bind)
     return answer(query, merge_options(settings, options), watchers)
 
 
@@ -150,10 +152,10 @@ class EventQuestion:
         self.signal = None if isinstance(self.event, Constant) else self.encoder.signal(self.event)
         if self.given != CERTAIN:
             self.encoder.require(self.given)
-        return plan_model(self.view.model, settings, self.encoder.extend)
+        return plan_model(self.view.model, settings, self.encoder.extend, collapses=True)
 
     def _condition(self) -> None:
-        """Make evidence of what is given, where it is that."""
+        """Make evidence of what is given, where it is that, and where all rules are ground."""
         if self.given == Constant(False):
             raise ContradictionError("what is given is impossible")
         masks = masks_of(self.given)
@@ -161,6 +163,8 @@ class EventQuestion:
             return
         if not all(mask.any() for mask in masks.values()):
             raise ContradictionError("what is given is impossible")
+        if self.view.model.equivalences:
+            return
         before, self.view = self.view, restrict(self.view, masks)
         self.event = map_targets(
             self.event, lambda name: reindex(name, before.model, self.view.model)
@@ -180,7 +184,7 @@ class EventQuestion:
             about = About("exact", "evidence decides the event", warnings=plan.remarks)
             return certain(float(self.event.holds), about)
         scope = variables_of((*names_in(self.event), *names_in(self.given)))
-        averaged = choose_averaged_variable(plan.model.graph, scope)
+        averaged = choose_averaged_variable(plan.model, scope)
         feature = EventFeature(self.event, self.given, averaged)
         noted = sample_feature(self.view, plan, feature, observers)
         if feature.rows == 2 and not any(sums[:, 1].any() for sums in noted.sums):
@@ -261,7 +265,11 @@ TRUE = ("true",)
 
 def conjunctions_query(program: MarkovLogic) -> Query[Marginals]:
     """Ask for all atoms and conjunctions of a program's query."""
-    return Query(program, None, lambda view: ConjunctionsQuestion(view, dict(_events(program))))
+
+    def bind(view: View) -> ConjunctionsQuestion:
+        return ConjunctionsQuestion(view, dict(_events(view.program or program)))
+
+    return Query(program, None, bind, in_pairs=bind)
 
 
 class ConjunctionsQuestion:
@@ -288,7 +296,7 @@ class ConjunctionsQuestion:
     def plan(self, settings: Settings) -> Plan:
         self.encoder = EventEncoder(self.view.model.graph.variables)
         self.signals = [self.encoder.signal(event) for event in self.open.values()]
-        return plan_model(self.view.model, settings, self.encoder.extend)
+        return plan_model(self.view.model, settings, self.encoder.extend, collapses=True)
 
     def from_elimination(self, plan: Plan) -> Marginals:
         chances = np.array(eliminate_signals(plan, self.encoder, self.signals))

@@ -17,6 +17,7 @@ from orbitmc._util.settings import Setting, settings_of
 from orbitmc._util.text import MEMORY, quote
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.estimate.marginals import Marginals
+from orbitmc.graph.fringe import Fringe, eliminate_fringe
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import marginals_query
@@ -114,8 +115,18 @@ def answer_checkpoint(
         kernel=kernel,
         query=resolve_query(query, seen) if isinstance(model, Model) else None,
         checkpoint=saved,
+        fringe=_fringe(saved, firm.model if firm else seen),
     )
     return answer_plan(question, plan, observers)
+
+
+def _fringe(saved: Checkpoint, model: Model) -> Fringe | None:
+    """What the run has not sampled, found again."""
+    collapsed = saved.question.get("fringe", False)
+    with attribute_to_file(str(saved.path), records.CANNOT_GO_ON):
+        if not records.is_truth(collapsed):
+            raise InputError("it does not say whether it has a fringe")
+    return eliminate_fringe(model.graph) if collapsed else None
 
 
 def saved_settings(

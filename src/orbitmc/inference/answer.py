@@ -84,6 +84,8 @@ def answer(
     if (pairs := _ask_in_pairs(query, settings)) is not None:
         by_partitions = replace(settings, method="gibbs", base="partition")
         view = view_of(pairs.model)
+        if not pairs.bind(view).can_resume:
+            require_no_checkpoint(settings)
         return _answer_view(pairs, view, by_partitions, observers, reserve, checkpoint)
     plain = query.bind(view_of(query.model))
     if not plain.can_resume:
@@ -281,8 +283,9 @@ def run_chains(
     notes: Observer | None = None,
 ) -> tuple[Run, PlannedKernel]:
     """Run chains as planned, or continue those of a checkpoint; `notes` are taken of samples."""
-    model, settings, saved = plan.model, plan.settings, plan.checkpoint
+    model, settings, saved = plan.sampled_model, plan.settings, plan.checkpoint
     with Stopwatch() as preparing:
+        recovery = None if plan.fringe is None else sampling.collapsed.recovery_of(plan.fringe)
         schedule = settings.schedule() if saved is None else saved.header.schedule
         prepared = plan.prepared or prepare_within(model.graph, schedule)
         chosen = (
@@ -291,9 +294,12 @@ def run_chains(
             else PlannedKernel(plan.kernel, "")
         )
         if saved is not None:
-            resumed = saved.restore(prepared, chosen.kernel, memory=settings.memory)
+            resumed = saved.restore(
+                prepared, chosen.kernel, memory=settings.memory, recovery=recovery
+            )
         else:
             needed = sampling_bytes_of(prepared, chosen.kernel, settings)
+            needed += 0 if recovery is None else recovery.bytes(settings.pack_count)
             require_memory(needed, settings)
     with observe_run(observers) as watching, naming(model):
         if saved is not None:
@@ -320,6 +326,7 @@ def run_chains(
             notes=notes,
             spent=plan.seconds + preparing.seconds,
             after=plan.reserve,
+            recovery=recovery,
         )
     return run, chosen
 
@@ -372,7 +379,8 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     hasty = run.interrupted and not run.recorded
     if hasty:
         run = sampling.run.partial_answer(run)
-    domains = possible_values(run.graph) if run.graph.has_zeros() else None
+    graph, recovery = run.answered_graph, run.recording.recovery
+    domains = possible_values(graph) if graph.has_zeros() else None
     remark, approximate = kernels.protocol.remarks_on(run.kernel, run.outcomes)
     constrained = kernels.protocol.constrained_variables(run.kernel)
     searchable = not run.independent and constrained is None
@@ -388,20 +396,21 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
         outcomes=run.outcomes,
         estimator=_estimator_used(run, settings),
         interrupted=run.interrupted,
-        moves=settings.moves,
+        moves=settings.moves if plan.fringe is None else None,
         race=tuple(asdict(price) for price in choice.prices) if choice else (),
         ruled_out=plan.ruled_out,
         course=tuple(run.course),
     )
     known = _statistics(run, chosen)
     missed = run.missed(known)
-    marginals = sampled_marginals(model, known, domains, about, run.part_of, missed)
+    exact = None if recovery is None else recovery.known
+    marginals = sampled_marginals(model, known, domains, about, run.answered_parts, missed, exact)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
     asked = marginals.only(plan.query)
     warnings = (
         (early if hasty else ())
         + _warnings(asked)
-        + _describe_missed_mode(model, run, marginals)
+        + _describe_missed_mode(plan.sampled_model, run, marginals)
         + approximate
     )
     ruled_out = about.ruled_out if asked.converged else _ruled_out(plan)
@@ -469,23 +478,27 @@ def _method_used(plan: Plan) -> str:
 def _statistics(run: Run, chosen: PlannedKernel) -> Statistics:
     """What a run knows; variables that its kernel surely moves are not frozen."""
     known = run.statistics(chosen.pools)
-    if not run.graph.has_zeros():
+    if not run.answered_graph.has_zeros():
         return known
     if run.drawn_anew:
         return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
-    freed = kernels.protocol.freed_variables(run.kernel, run.graph)
+    freed, recovery = (
+        kernels.protocol.freed_variables(run.kernel, run.graph),
+        run.recording.recovery,
+    )
     if freed is None:
         return known
+    freed = freed if recovery is None else recovery.spread(freed)
     return replace(known, open_lanes=np.where(freed, known.lanes, known.open_lanes))
 
 
 def _describe_missed_mode(model: Model, run: Run, marginals: Marginals) -> tuple[str, ...]:
-    """Name the state that must be probable and that no chain has been in."""
+    """Name the state of what was sampled that must be probable and that no chain has been in."""
     count = marginals.verdicts().get(MISSED, 0)
     if not count or run.heaviest is None:
         return ()
-    names = marginals.columns.names_with(MISSED, 4)
-    places = [model.index[name] for name in names]
+    named = marginals.columns.names_with(MISSED, count)
+    places = [model.index[name] for name in named if name in model.index][:4]
     state = [f"{model.names[v]}={model.values[v][run.heaviest[v]]}" for v in places]
     return (
         f"a mode was missed: if these numbers were right, the state {first_few(state)} would be "

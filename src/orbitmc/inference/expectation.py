@@ -214,9 +214,11 @@ def expect(
     >>> print(om.expect(model, wet, {"grass": "wet"})["sources"])
     1.11127, exact
     """
-    query = Query(
-        model, evidence, lambda view: ExpectationQuestion(view, features_from(features, view))
-    )
+
+    def bind(view: View) -> ExpectationQuestion:
+        return ExpectationQuestion(view, features_from(features, view))
+
+    query = Query(model, evidence, bind, in_pairs=bind)
     return answer(query, merge_options(settings, options), watchers)
 
 
@@ -246,7 +248,7 @@ class ExpectationQuestion:
 
     def plan(self, settings: Settings) -> Plan:
         """A plan in which functions can be tried, and then one that ties the names they use."""
-        plan = plan_model(self.view.model, settings)
+        plan = plan_model(self.view.model, settings, collapses=True)
         if plan.elimination is None:
             return plan
         states = independent_states(plan.elimination, TRIED, seed=plan.settings.seed)
@@ -257,6 +259,7 @@ class ExpectationQuestion:
                 self.view.model,
                 settings,
                 lambda graph, s=scopes: tie_scopes(graph, s),  # type: ignore[misc]
+                collapses=True,
             )
             if plan.elimination is None:
                 return plan

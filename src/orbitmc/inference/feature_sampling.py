@@ -108,7 +108,8 @@ def sample_feature(
     names = tuple(model.names[place] for place in places)
     marginals = summarise_run(run, replace(plan, query=names), chosen)
     warnings = (*plan.remarks, *((EARLY,) if hasty else ()), *marginals.about.warnings)
-    touched = np.isin(run.part_of, run.part_of[places])
+    parts = run.answered_parts
+    touched = np.isin(parts, parts[places])
     return FeatureEstimate(
         sums=notes.sums,
         recorded=run.recorded,
@@ -148,10 +149,14 @@ class Feature(Protocol):
         """The errors of what is reported, from means of rows `[row, column]`."""
 
 
-def choose_averaged_variable(graph: FactorGraph, variables: Iterable[int]) -> int:
-    """The variable with the most values, and then the fewest factors, if these are few enough."""
-    factors = lengths(graph.incident_start)
-    few = [variable for variable in variables if factors[variable] <= MOST_FACTORS]
+def choose_averaged_variable(model: Model, variables: Iterable[int]) -> int:
+    """The variable with the most values, and then the fewest factors, if these are few enough.
+
+    Pairs of an equivalence relation that no factor says are never averaged over.
+    """
+    graph, factors = model.graph, lengths(model.graph.incident_start)
+    pairs = {v for relation in model.equivalences for v in relation.variables.tolist()}
+    few = [v for v in variables if factors[v] <= MOST_FACTORS and v not in pairs]
     ranked = [
         (-int(graph.cardinality[variable]), int(factors[variable]), variable) for variable in few
     ]

@@ -23,6 +23,7 @@ from orbitmc._util.text import format_bytes
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.plan import SECONDS_PER_BUCKET, predict, require_fit
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.fringe import MOST_VARIABLES_TO_ELIMINATE, Fringe, eliminate_fringe
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import WIDEST, large_factors
 from orbitmc.graph.model import Model
@@ -59,9 +60,12 @@ SECONDS_PER_ENTRY = 1e-6  # of a table, to write a model as a graph
 NO_TIME_FOR_SYMMETRIES = "there is no time to look for symmetries in tables of this size"
 SPLIT_SHARE = 0.3  # of the time that was asked for may be over when components are tried apart
 MOST_SAMPLED_COMPONENTS = 64  # the largest ones
+FRINGE_SECONDS, FRINGE_SHARE = 1e-4, 0.15  # to sum out a variable; of the time that was asked for
+MOST_CORE, MOST_COST = 0.5, 0.7  # of the variables, and of the cost of a sweep, may be left
+FOUND_IN_CORES = frozenset({"gauge flips"})  # jumps that are looked for anew
 NO_EQUIVALENCE = (
-    "base=partition is for marginals of programs with a predicate that hard rules make an "
-    "equivalence relation, and of which some atoms are unknown"
+    "base=partition is for marginals, joints, events, means and draws of programs with a predicate "
+    "that hard rules make an equivalence relation, and of which some atoms are unknown"
 )
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
@@ -77,7 +81,8 @@ class Plan:
     that was given is used as it is, and a `checkpoint` is continued. `query` names the variables
     to report, if not all. A timed run leaves `reserve` seconds for what is done after it. The
     question does not need the variables that are `left_out`. The plan `beside` eliminates other
-    components of the same model.
+    components of the same model. With a `fringe` chains sample its core only, and `prepared` is the
+    core's.
     """
 
     model: Model
@@ -95,6 +100,7 @@ class Plan:
     reserve: float = 0.0
     left_out: int = 0
     beside: Plan | None = None
+    fringe: Fringe | None = None
     begun: float = field(default_factory=working_time)
 
     def record(self) -> dict[str, Any]:
@@ -104,7 +110,22 @@ class Plan:
             "kernel": {**self.settings.kernel(), **own_kernel},
             "ruled_out": list(self.ruled_out),
             "query": None if self.query is None else list(self.query),
+            "fringe": self.fringe is not None,
         }
+
+    @property
+    def sampled_model(self) -> Model:
+        """What chains sample: the model, or its core."""
+        return self.model if self.fringe is None else core_of(self.model, self.fringe)
+
+
+def core_of(model: Model, fringe: Fringe) -> Model:
+    """The variables of a model that are left when a fringe is summed out."""
+    return Model(
+        graph=fringe.core,
+        names=tuple(model.names[place] for place in fringe.places.tolist()),
+        values=tuple(model.values[place] for place in fringe.places.tolist()),
+    )
 
 
 def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
@@ -141,19 +162,28 @@ def plan_model(
     extend: Callable[[FactorGraph], FactorGraph] = lambda graph: graph,
     *,
     too_wide: str = "",
+    collapses: bool = False,
 ) -> Plan:
     """Choose a method, and for Lifted Metropolis-Hastings the jumps, unless they are given.
 
     All that is chosen is in the plan's settings, so it can be executed again. `extend`
     gives the graph that an exact answer eliminates, if it needs more than the model has. What is
-    known to be `too_wide` for elimination, in words, is sampled.
+    known to be `too_wide` for elimination, in words, is sampled. A question that `collapses` is
+    answered from chains of a core, where that pays.
     """
+
+    def sample(firm: Model, reason: str) -> Plan:
+        plan = _plan_sampling(firm, settings, reason)
+        return plan_core(plan) if collapses else plan
 
     def choose(firm: Model) -> Plan:
         if too_wide and settings.method == "auto":
-            return _plan_sampling(firm, settings, too_wide)
+            return sample(firm, too_wide)
         if settings.method in ("auto", "exact"):
-            return _plan_exact_or_sampling(firm, settings, extend)
+            elimination, reason = plan_elimination(extend(firm.graph), settings)
+            if elimination is None:
+                return sample(firm, reason)
+            return Plan(firm, replace(settings, method="exact"), reason, elimination)
         _require_few_values(model, "the exact method has no such limit")
         return _plan_as_requested(firm, settings)
 
@@ -213,10 +243,10 @@ def _plan_parts(model: Model, settings: Settings) -> Plan:
         return Plan(model, exact, reason, elimination)
     split = split_components(model, settings)
     if split is None:
-        return _plan_sampling(model, settings, reason)
+        return plan_core(_plan_sampling(model, settings, reason))
     hard = replace(split.hard, observed={})
     beside = Plan(split.easy, exact, split.cost, split.elimination)
-    return replace(_plan_sampling(hard, settings, reason), beside=beside)
+    return replace(plan_core(_plan_sampling(hard, settings, reason)), beside=beside)
 
 
 class Split(NamedTuple):
@@ -292,15 +322,6 @@ def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
     )
 
 
-def _plan_exact_or_sampling(
-    model: Model, settings: Settings, extend: Callable[[FactorGraph], FactorGraph]
-) -> Plan:
-    elimination, reason = plan_elimination(extend(model.graph), settings)
-    if elimination is None:
-        return _plan_sampling(model, settings, reason)
-    return Plan(model, replace(settings, method="exact"), reason, elimination)
-
-
 def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """A plan of elimination and its price, or None and why it is not affordable."""
     within = math.inf if settings.method == "exact" else most_seconds(settings)
@@ -355,6 +376,49 @@ def _plan_sampling(model: Model, settings: Settings, reason: str) -> Plan:
     else:
         chosen = _plan_with_race(model, replace(settings, method="lmh"), reason)
     return replace(chosen, ruled_out=("exact",))
+
+
+def plan_core(plan: Plan) -> Plan:
+    """Let chains sample the core of a model only, where that pays; else the plan as it is.
+
+    Symmetries of the model would be lost in the core: a plan that jumps along them stays.
+    """
+    if plan.choice is None or not FOUND_IN_CORES.issuperset(plan.choice.recipe.families):
+        return plan
+    fringe = find_fringe(plan.model.graph, plan.settings)
+    if fringe is None:
+        return plan
+    reason = f"{_describe_fringe(fringe)}; {plan.reason}"
+    usual = replace(plan.settings, moves=None)
+    sampled = _plan_with_race(core_of(plan.model, fringe), usual, reason)
+    return replace(sampled, model=plan.model, fringe=fringe, ruled_out=plan.ruled_out)
+
+
+def _describe_fringe(fringe: Fringe) -> str:
+    gone, count = len(fringe.network), fringe.whole.variables
+    return f"{gone:,} of {count:,} variables are summed out and exact given the others"
+
+
+def find_fringe(graph: FactorGraph, settings: Settings) -> Fringe | None:
+    """What is cheap to sum out of a graph, if chains of the rest are clearly faster.
+
+    To sum variables out never makes chains slower to mix. So it pays where a sweep of what is left
+    takes no longer. What is decided depends on the graph and on the time that was asked for.
+    """
+    soon = FRINGE_SECONDS * graph.variables <= FRINGE_SHARE * (settings.seconds or math.inf)
+    if not soon or graph.variables > MOST_VARIABLES_TO_ELIMINATE:
+        return None
+    fringe = eliminate_fringe(graph)
+    if not 0 < fringe.core.variables <= MOST_CORE * graph.variables:
+        return None
+    return fringe if sweep_cost(fringe.core) <= MOST_COST * sweep_cost(graph) else None
+
+
+def sweep_cost(graph: FactorGraph) -> float:
+    """About what it costs to draw each variable once: more of its neighbours cost more."""
+    others = (graph.arities - 1)[graph.factor_of_edge]
+    near = np.bincount(graph.scope, others, minlength=graph.variables)
+    return float((near + 1.0).sum())
 
 
 def _plan_blocks_if_frozen(model: Model, settings: Settings, reason: str) -> Plan | None:

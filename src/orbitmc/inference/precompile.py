@@ -22,6 +22,7 @@ from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.order_search import search_order
 from orbitmc.exact.plan import predict
 from orbitmc.graph.feasibility import walk_to_state
+from orbitmc.graph.fringe import eliminate_fringe
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.graph.model import model as model_of
@@ -36,8 +37,10 @@ from orbitmc.inference.program import ground_program
 from orbitmc.inference.settings import Settings
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
+from orbitmc.sampling.collapsed import draw_network, network_of, recovery_of
 from orbitmc.sampling.pack import start_values
-from orbitmc.sampling.schedule import LANES
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import LANES, Schedule
 from orbitmc.symmetry._automorphisms import automorphisms
 from orbitmc.symmetry.boolean_rank import factorise, factorise_links
 from orbitmc.symmetry.encoding import variable_graph
@@ -53,6 +56,15 @@ person = {A, B, C}
 Smokes(person)
 Friends(person, person)
 0.5 Friends(x, y) ^ Smokes(x) => Smokes(y)
+"""
+SAME = """
+thing = {A, B, C, D}
+Same(thing, thing)
+Red(thing)
+Same(x, x).
+Same(x, y) => Same(y, x).
+Same(x, y) ^ Same(y, z) => Same(x, z).
+0.5 Same(x, y) ^ Red(x) => Red(y)
 """
 MOVES: Mapping[str, Mapping[str, Any]] = {
     **{
@@ -128,6 +140,13 @@ def crossed() -> Model:
     return om.ising(np.zeros(count), pairs, np.linspace(0.1, 0.2, len(pairs)))
 
 
+def bridged() -> Model:
+    """Spins with many neighbours, and one between two of them that is cheap to sum out."""
+    count = 8 * SIDE
+    pairs = [*itertools.combinations(range(count), 2), (0, count), (1, count)]
+    return om.ising(np.zeros(count + 1), pairs, np.linspace(0.1, 0.2, len(pairs)))
+
+
 def coins() -> Model:
     """A small network of which little is observed."""
     chance = [[0.7, 0.3], [0.2, 0.8]]
@@ -189,6 +208,23 @@ def _starting() -> None:
     walk_to_state(graph, possible_values(graph), np.random.default_rng(0))
 
 
+def _compile_fringe() -> None:
+    """Record what a fringe hangs on, and draw it given the rest."""
+    graph = bridged().graph
+    fringe = eliminate_fringe(graph)
+    for lanes in (LANES, LANE_UNIT):
+        sample(
+            om.kernels.prepare(fringe.core),
+            om.kernels.gibbs(),
+            Schedule(samples=2, warm_up=1),
+            packs=1,
+            lanes=lanes,
+            recovery=recovery_of(fringe),
+        )
+    network = network_of(fringe.network, graph.cardinality.tolist())
+    draw_network(network, np.zeros((1, LANES)), np.zeros((graph.variables, LANES), np.uint8))
+
+
 def _best() -> None:
     """Cool chains down to the best states, and look around them."""
     best(spins(), k=2, settings=Settings(method="gibbs", samples=2, packs=1))
@@ -207,6 +243,15 @@ def _programs() -> None:
         limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
         for method in ("lifted", "lmh"):
             asked.marginals(replace(limits, method=method))
+
+
+def _partitions() -> None:
+    """Move items between the blocks of an equivalence relation."""
+    program = parse(SAME)
+    asked = ground_program(program, parse_database("", program))
+    for lanes in (LANES, LANE_UNIT):
+        limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
+        asked.marginals(replace(limits, method="gibbs", base="partition"))
 
 
 def _compile_log_weights() -> None:
@@ -242,8 +287,10 @@ QUESTIONS: Mapping[str, Callable[[], None]] = {
     "zeros": _starting,
     "best": _best,
     "log-z": _log_z,
+    "fringe": _compile_fringe,
     "low-width": _low_width,
     "programs": _programs,
+    "partition": _partitions,
     **{name: partial(_jumps, name) for name in MOVES},
 }
 """What to ask, by the name of what it compiles."""

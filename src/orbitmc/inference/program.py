@@ -105,6 +105,11 @@ class ProgramSource:
         )
 
     @cached_property
+    def recognised(self) -> tuple[Relation, ...]:
+        """Predicates that hard rules make equivalence relations, orders, matchings or forests."""
+        return recognise_relations(self.program)
+
+    @cached_property
     def in_pairs(self) -> "ProgramSource | None":
         """The same program, its equivalence relations not ground; None if it has none.
 
@@ -112,7 +117,7 @@ class ProgramSource:
         """
         relations = [
             relation
-            for relation in recognise_relations(self.program)
+            for relation in self.recognised
             if relation.kind in ("equivalence", "symmetric")
             and self.atoms.atoms[relation.predicate].default == UNKNOWN
         ]

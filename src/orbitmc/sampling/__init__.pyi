@@ -1,4 +1,5 @@
 from orbitmc.sampling import budget as budget
+from orbitmc.sampling import collapsed as collapsed
 from orbitmc.sampling import observers as observers
 from orbitmc.sampling import pack as pack
 from orbitmc.sampling import run as run

@@ -163,9 +163,9 @@ def answering_seconds(run: Run) -> float:
     begun = time.perf_counter()
     row_summaries(tallies, PARTS, run.lanes)
     seconds = (time.perf_counter() - begun) / len(run.packs)
-    rows: int = run.packs[0].tally.sums.shape[1]
+    tried: int = min(TRIED_ROWS, run.packs[0].tally.sums.shape[1])
     beside = ANSWERING if run.heaviest is None else WITH_MODES
-    return beside * seconds * max(1.0, rows / TRIED_ROWS)
+    return beside * seconds * max(1.0, run.rows / max(tried, 1))
 
 
 def available_cores() -> int:

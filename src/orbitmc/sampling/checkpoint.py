@@ -44,15 +44,16 @@ from orbitmc._util.text import MEMORY, MOST_COUNT, quote, require_memory, unread
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.estimate.control_variates import LARGEST_RADIUS, SENSITIVITY_STATES, terms_for
-from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally, all_sums
+from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.budget import Budget
+from orbitmc.sampling.collapsed import Recovery
 from orbitmc.sampling.estimator_trial import controls_of
 from orbitmc.sampling.executor import digest
 from orbitmc.sampling.initialization import search_modes
 from orbitmc.sampling.observers import Snapshot
-from orbitmc.sampling.pack import Pack, arrays_of, empty_pack
+from orbitmc.sampling.pack import Groups, Pack, arrays_of, empty_pack, recorded_sums
 from orbitmc.sampling.run import (
     LOOKS,
     EstimatorChoice,
@@ -323,8 +324,12 @@ class Checkpoint:
         kernel: Kernel,
         *,
         memory: int = MEMORY,
+        recovery: Recovery | None = None,
     ) -> Run:
-        """Give back the run; a checkpoint of another model is refused."""
+        """Give back the run; a checkpoint of another model is refused.
+
+        With a `recovery` the model is the core of another one.
+        """
         if self.header["digest"] != digest(graph := prepared.graph):
             raise self._error("this run belongs to another model or other evidence")
         if self.header["kernel"] != digest(kernel):
@@ -334,7 +339,9 @@ class Checkpoint:
             )
         self._require_memory(graph, memory)
         header, choice = self.header, self._choice(graph)
-        packs = tuple(self._packs(prepared, kernel, components_of(graph, kernel), choice))
+        groups = () if recovery is None else recovery.groups
+        parts = components_of(graph, kernel)
+        packs = tuple(self._packs(prepared, kernel, parts, choice, groups))
         kind, seconds = KINDS[header["tally"]], {name: header[name] for name in SECONDS}
         run = Run(
             prepared=prepared,
@@ -344,12 +351,12 @@ class Checkpoint:
             lanes=header["lanes"],
             budget=Budget(header.schedule.seconds, **seconds),
             spacing=header.schedule.spacing_for(graph.variables),
-            recording=Recording(kind, None, header["controlled"], header["room"]),
+            recording=Recording(kind, None, header["controlled"], header["room"], recovery),
             packs=packs,
             choice=choice,
-            snapshots=list(self._snapshots(packs[0])),
             **{name: header[name] for name in COUNTS},
         )
+        run.snapshots.extend(self._snapshots(run.rows))
         return run if header["skips_modes"] else replace(run, heaviest=_heaviest(run))
 
     def _choice(self, graph: FactorGraph) -> EstimatorChoice | None:
@@ -380,6 +387,7 @@ class Checkpoint:
         kernel: Kernel,
         part_of: NDArray[np.int64],
         choice: EstimatorChoice | None,
+        groups: Groups,
     ) -> Iterator[Pack]:
         """Make the packs one by one, so that a file which lacks one takes no memory for it."""
         lanes, tally = self.header["lanes"], self.header["tally"]
@@ -387,7 +395,9 @@ class Checkpoint:
             raise self._error(f"this run counts in a way we do not know: {quote(tally)}")
         kind = KINDS[tally]
         for number in range(self.header["packs"]):
-            pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, part_of=part_of)
+            pack = empty_pack(
+                prepared, kernel, lanes=lanes, kind=kind, part_of=part_of, groups=groups
+            )
             pack = with_controls(pack, choice)
             for name, array in arrays_of(pack, f"pack/{number}"):
                 array[...] = self._array(name, array.shape, array.dtype)
@@ -402,15 +412,14 @@ class Checkpoint:
 
     def _require_sums(self, pack: Pack, looks: int) -> None:
         most = self.header["recorded"] * looks * self.header["lanes"] / COLUMNS
-        for sums in all_sums(pack.tally):
+        for sums in recorded_sums(pack):
             total = sums.sum(axis=0)
             if not ((total >= -ROUNDING) & (total <= most * (1 + ROUNDING))).all():
                 raise self._error("the sums of this run do not agree with its number of samples")
 
-    def _snapshots(self, pack: Pack) -> Iterator[Snapshot]:
-        shape = (pack.tally.sums.shape[1],)
+    def _snapshots(self, rows: int) -> Iterator[Snapshot]:
         for place, (seconds, updates, samples) in enumerate(self.header["snapshots"]):
-            probability = self._array(f"snapshot/{place}", shape, np.dtype(np.float64))
+            probability = self._array(f"snapshot/{place}", (rows,), np.dtype(np.float64))
             yield Snapshot(seconds, updates, samples, probability.copy())
 
     def _array(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:

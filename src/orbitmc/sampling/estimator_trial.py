@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 from scipy.sparse import csr_array
 
 from orbitmc._numba.jit import Stopwatch
@@ -127,7 +126,7 @@ def run_estimator_trial(run: Run, samples: int) -> Trial:
     often = looks_of(run)
     tallies = [with_values(tally(run.graph, run.lanes)) for _ in often]  # type: ignore[arg-type]
     rng = generator(run.seed, Stream.ESTIMATOR_TRIAL, run.lanes)
-    pack = replace(copy_pack(run.packs[0]), rng=rng, ends=None)
+    pack = replace(copy_pack(run.packs[0]), rng=rng, ends=None, joints=None)
     packs = [replace(pack, tally=empty) for empty in tallies]
     record = [recorder(run.prepared, run.kernel, tallied) for tallied in packs]
     spacing = run.spacing // often[-1]
@@ -208,7 +207,7 @@ def choose_by_trial(run: Run, samples: int, *, cheap: bool) -> tuple[EstimatorCh
     slow = is_slow(trial)
     if slow and not cheap:
         return without_controls(SLOW), 0.0
-    states = np.ascontiguousarray(run.packs[0].values[:, :SENSITIVITY_STATES])
+    states = run.packs[0].values[:, :SENSITIVITY_STATES].copy()  # chains go on
     with Stopwatch() as watch:
         matrix = sensitivities(run.graph, states)
         ways = {radius: _scale_controls(matrix, radius) for radius in radii_for(matrix)}

@@ -30,11 +30,14 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.statistics import persistence
 from orbitmc.estimate.tally import (
     PARTS,
+    JointTally,
     RaoBlackwellTally,
     Tally,
     ValueTally,
     all_sums,
     capacity,
+    count_joints,
+    joint_tally,
     merge_parts,
     record,
     tally,
@@ -139,11 +142,16 @@ def start_values(
     return values
 
 
+Groups = Sequence[Sequence[int]]
+"""Variables whose joint values are counted, a few at a time."""
+
+
 @dataclass(frozen=True)
 class Pack:
     """The state of some chains; its arrays are overwritten as they advance.
 
-    The `tally` is one of `estimate.tallies`, or has their fields in front.
+    The `tally` is one of `estimate.tallies`, or has their fields in front. There are `joints` where
+    joint values of some groups of variables are counted beside it.
     """
 
     values: Bytes
@@ -153,6 +161,7 @@ class Pack:
     scratch: Scratch
     outcomes: NDArray[np.int64]
     ends: EnergyTrace | None = None
+    joints: JointTally | None = None
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -167,10 +176,11 @@ def start_pack(
     lanes: int,
     kind: type = RaoBlackwellTally,
     part_of: NDArray[np.int64] | None = None,
+    groups: Groups = (),
 ) -> Pack:
     """Start a pack: it depends on the seed and its number, on nothing else.
 
-    `kind` is what the pack counts.
+    `kind` is what the pack counts, beside the joint values of `groups` of variables.
 
     >>> import orbitmc as om
     >>> prepared, kernel = om.kernels.prepare(om.ising_grid(3, 3, 0.3).graph), om.kernels.gibbs()
@@ -178,7 +188,7 @@ def start_pack(
     >>> pack.values.shape
     (9, 64)
     """
-    pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, part_of=part_of)
+    pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, part_of=part_of, groups=groups)
     start = np.random.SeedSequence(seed, spawn_key=(number, 1))
     states = start_states(kernel, prepared.graph, lanes, start)
     pack.values[...] = start_values(prepared.graph, lanes, start) if states is None else states
@@ -192,6 +202,7 @@ def empty_pack(
     lanes: int,
     kind: type = RaoBlackwellTally,
     part_of: NDArray[np.int64] | None = None,
+    groups: Groups = (),
 ) -> Pack:
     """Give the arrays of a pack, not yet started.
 
@@ -208,6 +219,7 @@ def empty_pack(
         scratch=scratch(prepared, lanes),
         outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
         ends=None if part_of is None else energy_trace(graph, lanes, part_of),
+        joints=joint_tally(graph.cardinality, groups, lanes) if groups else None,
     )
 
 
@@ -242,8 +254,14 @@ def copy_pack(pack: Pack) -> Pack:
 
     What is sealed is shared: a copy would lose the seal, and be compiled for once more.
     """
-    arrays = arrays_in((pack.memory, pack.tally, pack.scratch, pack.ends))
+    arrays = arrays_in((pack.memory, pack.tally, pack.scratch, pack.ends, pack.joints))
     return deepcopy(pack, {id(array): array for array in arrays if not array.flags.writeable})
+
+
+def recorded_sums(pack: Pack) -> tuple[Floats, ...]:
+    """Everything in a pack that is summed up in parts of time."""
+    sums = all_sums(pack.tally)
+    return sums if pack.joints is None else (*sums, pack.joints.sums)
 
 
 def arrays_of(holder: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -277,7 +295,7 @@ def advance(
     while samples > 0:
         size = capacity(recorded + 1)
         if recorded == PARTS * size // 2 and recorded > PARTS // 2:
-            for sums in all_sums(pack.tally):
+            for sums in recorded_sums(pack):
                 merge_parts(sums)
             if pack.ends is not None:
                 merge_energy_parts(pack.ends)
@@ -339,7 +357,10 @@ def _step_unit(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Link:
 
 def _record_unit(prepared: PreparedGraph, pack: Pack) -> Link:
     """Recording of a pack, as a unit of its own: kernels do not multiply with tallies."""
-    return link(_record, (pack.tally, prepared, pack.scratch, pack.values))
+    frame = (pack.tally, prepared, pack.scratch, pack.values)
+    if pack.joints is not None:
+        return link(_record_with_joints, (*frame, pack.joints))
+    return link(_record, frame)
 
 
 @unit
@@ -347,6 +368,14 @@ def _record(frame: Any, part: int) -> None:
     tally, prepared, scratch, values = unpack_frame(frame)
     if part >= 0:  # so the compiler knows that no index counts from the end
         record(tally, prepared, scratch, values, part)
+
+
+@unit
+def _record_with_joints(frame: Any, part: int) -> None:
+    tally, prepared, scratch, values, joints = unpack_frame(frame)
+    if part >= 0:
+        record(tally, prepared, scratch, values, part)
+        count_joints(joints, values, part)
 
 
 @compiled

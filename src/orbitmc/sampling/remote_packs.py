@@ -31,7 +31,7 @@ from orbitmc.sampling.executor import (
     restore_readonly,
 )
 from orbitmc.sampling.observers import Needed, observed_states
-from orbitmc.sampling.pack import Pack, advance, arrays_of, empty_pack
+from orbitmc.sampling.pack import Groups, Pack, advance, arrays_of, empty_pack
 from orbitmc.sampling.run import EstimatorChoice, Run, with_controls, without_controls
 from orbitmc.sampling.warmup import warm_up
 from orbitmc.version import __version__
@@ -51,6 +51,7 @@ class RunContext:
     lanes: int
     kind: type
     part_of: NDArray[np.int64]
+    groups: Groups
     choice: EstimatorChoice | None
     needed: Needed | None
     digests: tuple[str, str]
@@ -83,7 +84,7 @@ class OpenedRun:
         context = self.context
         pack = empty_pack(
             self.prepared, context.kernel, lanes=context.lanes, kind=context.kind,
-            part_of=context.part_of,
+            part_of=context.part_of, groups=context.groups,
         )  # fmt: skip
         pack = with_controls(pack, context.choice)
         restore_arrays(pack, arrays)
@@ -124,6 +125,7 @@ def context_of(run: Run) -> RunContext:
         lanes=run.lanes,
         kind=run.recording.kind,
         part_of=run.part_of,
+        groups=run.groups,
         choice=choice,
         needed=None if run.recording.notes is None else run.recording.notes.needed,
         digests=(digest(run.graph), digest(run.kernel)),

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.estimate.control_variates import Controls, apply_controls
+from orbitmc.estimate.control_variates import Controls, apply_controls, joint_sensitivities
 from orbitmc.estimate.statistics import (
     SAMPLES_APART,
     CoursePoint,
@@ -38,7 +39,9 @@ from orbitmc.sampling.pack import Pack, advance, copy_pack, unmixed_variables
 from orbitmc.sampling.schedule import SAFETY, Schedule
 
 if TYPE_CHECKING:
+    from orbitmc.sampling.collapsed import Recovery
     from orbitmc.sampling.observers import Observer
+    from orbitmc.sampling.pack import Groups
 
 
 LOOKS = (1, 2, 4)  # for a sample of four sweeps
@@ -50,13 +53,15 @@ class Recording:
     """What is recorded of samples: a tally of some `kind`, and `notes`, if any.
 
     A run that is `controlled` uses control variates where they pay; they may take `room` bytes,
-    unless that is None.
+    unless that is None. With a `recovery` the run samples the core of a larger graph, and what it
+    tells is told of all of it.
     """
 
     kind: type = RaoBlackwellTally
     notes: Observer | None = None
     controlled: bool = False
     room: int | None = None
+    recovery: Recovery | None = None
 
 
 def _no_states() -> Bytes:
@@ -160,6 +165,28 @@ class Run:
         return components_of(self.graph, self.kernel)
 
     @property
+    def answered_graph(self) -> FactorGraph:
+        """The graph that the run tells of: its own, unless that is the core of another one."""
+        recovery = self.recording.recovery
+        return self.graph if recovery is None else recovery.graph
+
+    @property
+    def answered_parts(self) -> NDArray[np.int64]:
+        """The connected component of each variable that the run tells of."""
+        recovery = self.recording.recovery
+        return self.part_of if recovery is None else recovery.part_of
+
+    @property
+    def rows(self) -> int:
+        """How many rows statistics have."""
+        return int(rows_of(self.answered_graph.cardinality).sum())
+
+    @property
+    def groups(self) -> Groups:
+        """Variables whose joint values are counted."""
+        return () if self.recording.recovery is None else self.recording.recovery.groups
+
+    @property
     def seconds(self) -> float:
         """The time spent so far, over all sessions."""
         return self.budget.seconds
@@ -226,9 +253,11 @@ class Run:
 
     def statistics(self, pools: NDArray[np.int64] | None = None) -> Statistics:
         """Estimates and errors so far; rows in one pool are known to be equal."""
-        tallies = [pack.tally for pack in self.packs]
-        rows = rows_of(self.graph.cardinality)
-        part_of_row = np.repeat(self.part_of, rows)
+        recovery, tallies = self.recording.recovery, [pack.tally for pack in self.packs]
+        if recovery is not None:
+            tallies = recovery.tallies(self.packs, self.recorded, self.lanes, self.looks)
+        rows = rows_of(self.answered_graph.cardinality)
+        part_of_row = np.repeat(self.answered_parts, rows)
         known = statistics(
             tallies, self.recorded, self.lanes, pools, part_of_row,
             looks=self.looks, sharper=self._sharper(), independent=self.independent,
@@ -236,7 +265,9 @@ class Run:
         if self.independent:
             return known
         known = self._without_false_alarms(known, rows)
-        return replace(known, persists=known.persists | np.repeat(self._unmixed(), rows))
+        unmixed = self._unmixed()
+        unmixed = unmixed if recovery is None else recovery.any_below(unmixed)
+        return replace(known, persists=known.persists | np.repeat(unmixed, rows))
 
     def _without_false_alarms(self, known: Statistics, rows: NDArray[np.int64]) -> Statistics:
         """Ask nothing of pairs of items that were hardly ever in one block, or apart.
@@ -258,7 +289,20 @@ class Run:
             return None
         records = self.recorded * self.looks * self.lanes // COLUMNS
         tallies = [pack.tally for pack in self.packs]
-        return apply_controls(tallies, records, self.choice.controls)
+        recovery, controls = self.recording.recovery, self.choice.controls
+        if recovery is None:
+            return apply_controls(tallies, records, controls)[0]
+        joints = [pack.joints for pack in self.packs if pack.joints is not None]
+        matrix = self._joint_sensitivities if joints else None
+        return recovery.columns(1.0, apply_controls(tallies, records, controls, joints, matrix))
+
+    @cached_property
+    def _joint_sensitivities(self) -> csr_array:
+        """How joint values that are counted change with the values of variables."""
+        joints, choice = self.packs[0].joints, self.choice
+        assert joints is not None
+        assert choice is not None
+        return joint_sensitivities(joints, self.graph.cardinality, choice.states)
 
     def missed(self, statistics: Statistics) -> NDArray[np.bool_] | None:
         """Say of each variable whether a mode was provably missed; None if nobody looked.
@@ -269,7 +313,10 @@ class Run:
             return None
         each = -(-lanes_to_look_at(self.graph, self.chains) // len(self.packs))
         values = np.concatenate([pack.values[:, :each] for pack in self.packs], axis=1)
-        return missed_modes(self.graph, self.heaviest, values, statistics, self.part_of)
+        recovery = self.recording.recovery
+        known = statistics if recovery is None else recovery.of_core(statistics)
+        missed = missed_modes(self.graph, self.heaviest, values, known, self.part_of)
+        return missed if recovery is None else recovery.any_below(missed)
 
     def _unmixed(self) -> NDArray[np.bool_]:
         """Variables whose log-weights say that the chains have not mixed."""

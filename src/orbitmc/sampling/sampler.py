@@ -19,7 +19,7 @@ from orbitmc._util.interrupts import (
 from orbitmc._util.text import MOST_COUNT
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, OutOfRangeError
-from orbitmc.estimate.tally import RaoBlackwellTally, all_sums
+from orbitmc.estimate.tally import RaoBlackwellTally
 from orbitmc.kernels.protocol import Kernel, constrained_variables, kernel_name
 from orbitmc.sampling.budget import (
     MEASURED_SECONDS,
@@ -31,10 +31,12 @@ from orbitmc.sampling.budget import (
     available_cores,
     costs_of,
 )
+from orbitmc.sampling.collapsed import Recovery, recover_states
 from orbitmc.sampling.estimator_trial import choose_estimator
 from orbitmc.sampling.executor import workers_of
 from orbitmc.sampling.initialization import search_seconds
 from orbitmc.sampling.observers import Course, next_snapshot, snapshot
+from orbitmc.sampling.pack import recorded_sums
 from orbitmc.sampling.remote_packs import Remote
 from orbitmc.sampling.run import Recording, Run, RunObserver, samples_after_pilot, with_controls
 from orbitmc.sampling.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
@@ -75,6 +77,7 @@ def sample(
     notes: Observer | None = None,
     spent: float = 0.0,
     after: float = 0.0,
+    recovery: Recovery | None = None,
 ) -> Run:
     """Sample a prepared graph with a kernel; the same seed gives the same samples on any machine.
 
@@ -84,6 +87,7 @@ def sample(
     A run that is `controlled` uses control variates if they pay, which it finds out after its
     warm-up, and if `room` bytes are enough for them, unless that is None.
     With an `executor` packs advance on its workers, and come back after every round.
+    With a `recovery` the graph is the core of another one, which the run tells of.
     Ctrl-C ends the run early, in whatever thread it is: it gives what was recorded, `interrupted`.
 
     >>> import orbitmc as om
@@ -105,7 +109,11 @@ def sample(
             spacing=usual_spacing(schedule, kernel, prepared.graph.variables),
             most_packs=packs,
             recording=Recording(
-                kind, notes, controlled and notes is None and kind is RaoBlackwellTally, room
+                kind,
+                recover_states(notes, recovery, seed),
+                controlled and notes is None and kind is RaoBlackwellTally,
+                room,
+                recovery,
             ),
         )
         _start_run(run, _at_once(run, threads, executor), spent, after)
@@ -218,7 +226,7 @@ def _end_pilot(run: Run) -> None:
     run.wanted = samples_after_pilot(run, target)
     run.piloted, run.recorded = True, 0
     for pack in run.packs:
-        for sums in all_sums(pack.tally):
+        for sums in recorded_sums(pack):
             sums[:] = 0.0
 
 

@@ -189,6 +189,7 @@ def _start(run: Run, number: int) -> Pack:
         lanes=run.lanes,
         kind=run.recording.kind,
         part_of=run.part_of,
+        groups=run.groups,
     )
     return with_controls(pack, run.choice)
 

@@ -16,7 +16,7 @@ from orbitmc.estimate.control_variates import (
     row_shares,
     scale_to_radius,
     spectral_radius,
-    subtract_controls,
+    subtract_excess,
     terms_for,
 )
 from orbitmc.estimate.tally import rows_of
@@ -59,6 +59,12 @@ def expectation(graph, estimate):
         weight = np.prod([one[2] for one in chosen])
         total = total + weight * estimate(chances, values).mean(axis=1)
     return total
+
+
+def subtract_controls(chances, values, row_start, controls):
+    """Conditional probabilities, corrected by the differences of values from them."""
+    excess = neumann_series(controls.matrix, values - chances, controls.terms)
+    return subtract_excess(chances, excess, row_start)
 
 
 def random_controls(seed, graph, terms=3):
