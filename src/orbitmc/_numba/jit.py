@@ -64,6 +64,11 @@ def has_code(function: Any) -> bool:
     return bool(function.has_code)
 
 
+def as_written(function: F) -> F:
+    """A compiled function before it was compiled."""
+    return function.py_func  # type: ignore[attr-defined, no-any-return]
+
+
 class Registrations:
     """What Numba has to know of functions; it waits until Numba is loaded."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.jit import shared
+from orbitmc._numba.jit import as_written, shared
 from orbitmc._numba.tiers import tier
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.exact.problem import Scope
@@ -119,7 +119,8 @@ def _work(buckets: SmallBuckets, pool: Pool, first: int, last: int, *rest: objec
     return (20 + pool.table.size / len(buckets.message) / 100) * (last - first)
 
 
-# The same with operations on arrays, a bucket at a time; numbers are added in the same order.
+# The same with operations on arrays, a bucket at a time; numbers are added in the same order. What
+# differs too much for products is left to the interpreter.
 
 
 class _Bucket(NamedTuple):
@@ -129,6 +130,10 @@ class _Bucket(NamedTuple):
     terms: list[tuple[int, int, tuple[int, ...]]]
     sent: int
 
+    def span(self, pool: Pool) -> float:
+        """By how many nats products may differ."""
+        return float(sum(pool.span[segment] for segment, *_ in self.terms))
+
     def product(self, table: Floats) -> Floats:
         """All terms together, an axis for each of the bucket's."""
         views = [
@@ -136,14 +141,6 @@ class _Bucket(NamedTuple):
             for _, place, steps in self.terms
         ]
         return functools.reduce(np.multiply, views) if views else np.ones(self.sizes)
-
-    def at(self) -> Numbers:
-        """The first value of each axis."""
-        return np.zeros(len(self.sizes), np.int64)
-
-    def read(self) -> Numbers:
-        """Where each term has its first entry."""
-        return np.array([place for _, place, _ in self.terms], np.int64)
 
     def places(self, steps: tuple[int, ...]) -> Numbers:
         """Where each entry is in a table, from where that begins; values go fastest."""
@@ -180,18 +177,10 @@ def _send_up_by_arrays(
     buckets: SmallBuckets, pool: Pool, first: int, last: int, most_span: float
 ) -> tuple[int, int]:
     for number, bucket in _buckets(buckets, first, last):
-        spans = [pool.span[segment] for segment, *_ in bucket.terms]
-        if max(spans, default=0.0) > most_span:
-            return number, TOO_WIDE
-        if sum(spans) > most_span:
-            _send_wide(buckets, pool, number, bucket.at(), bucket.read())
-            highest = pool.log_scale[bucket.sent]
-            if highest == -np.inf:
-                return number, CONTRADICTION
-            if pool.span[bucket.sent] > most_span:
-                return number, TOO_WIDE
-            for entry in range(*buckets.place[bucket.sent : bucket.sent + 2]):
-                pool.table[entry] = math.exp(pool.table[entry] - highest)
+        if bucket.span(pool) > most_span:
+            done, why = as_written(send_up)(buckets, pool, number, number + 1, most_span)
+            if why:
+                return done, why
             continue
         total = functools.reduce(np.add, bucket.product(pool.table), np.zeros(())).reshape(-1)
         top = float(total.max())
@@ -215,10 +204,9 @@ def _send_down_by_arrays(
     for number, bucket in reversed([*_buckets(buckets, first, last)]):
         if not needed[number - first]:
             continue
-        start, end = buckets.marginal_start[number : number + 2]
-        if sum(pool.span[segment] for segment, *_ in bucket.terms) > most_span:
-            _receive_wide(buckets, pool, number, bucket.at(), bucket.read())
-            pool.marginal[start:end] /= sum(pool.marginal[start:end].tolist())
+        if bucket.span(pool) > most_span:
+            some = needed[number - first : number - first + 1]
+            as_written(send_down)(buckets, pool, number, number + 1, most_span, some)
             continue
         here = slice(buckets.place[bucket.sent], buckets.place[bucket.sent + 1])
         message = pool.table[here] * math.exp(pool.log_scale[bucket.sent])
@@ -229,6 +217,7 @@ def _send_down_by_arrays(
         for segment, place, steps in bucket.terms:
             belief = pool.belief[place : buckets.place[segment + 1]]
             belief += np.bincount(bucket.places(steps), weights, len(belief))
+        start, end = buckets.marginal_start[number : number + 2]
         values = np.broadcast_to(np.arange(bucket.sizes[0]), (len(ratio), bucket.sizes[0]))
         marginal = np.bincount(values.reshape(-1), weights)
         pool.marginal[start:end] = marginal / sum(marginal.tolist())
@@ -288,27 +277,6 @@ def _send_wide(buckets: SmallBuckets, pool: Pool, bucket: int, at: Numbers, read
         _next_entry(buckets, bucket, at, read)
     pool.log_scale[sent] = highest
     pool.span[sent] = highest - lowest
-
-
-@shared
-def _receive_wide(
-    buckets: SmallBuckets, pool: Pool, bucket: int, at: Numbers, read: Numbers
-) -> None:
-    """Turn what is believed of the message of such a bucket into beliefs of its tables."""
-    axes, term = buckets.axis_start[bucket], buckets.term_start[bucket]
-    terms = buckets.term_start[bucket + 1] - term
-    sent, marginal = buckets.message[bucket], buckets.marginal_start[bucket]
-    for entry in range(buckets.place[sent], buckets.place[sent + 1]):
-        message = pool.table[entry]
-        ratio = pool.belief[entry] / message if message > 0.0 else 0.0
-        for value in range(buckets.size[axes]):
-            log_weight = _log_weight(buckets, pool, bucket, read, value)
-            weight = math.exp(log_weight - pool.log_scale[sent]) * ratio
-            pool.marginal[marginal + value] += weight
-            for k in range(terms):
-                step = buckets.stride[buckets.stride_start[term + k]]
-                pool.belief[read[k] + value * step] += weight
-        _next_entry(buckets, bucket, at, read)
 
 
 @tier(_work, _send_up_by_arrays)
@@ -397,19 +365,20 @@ def send_down(
         at[:count] = 0
         sent = buckets.message[bucket]
         marginal = buckets.marginal_start[bucket]
-        first_entry, last_entry = buckets.place[sent], buckets.place[sent + 1]
-        if span > most_span:
-            _receive_wide(buckets, pool, bucket, at, read)
-            last_entry = first_entry
-        scale = math.exp(pool.log_scale[sent])
-        for entry in range(first_entry, last_entry):
+        is_wide = span > most_span
+        scale = 1.0 if is_wide else math.exp(pool.log_scale[sent])
+        for entry in range(buckets.place[sent], buckets.place[sent + 1]):
             message = pool.table[entry] * scale
             ratio = pool.belief[entry] / message if message > 0.0 else 0.0
             for value in range(buckets.size[axes]):
-                weight = 1.0
-                for k in range(terms):
-                    step = buckets.stride[buckets.stride_start[term + k]]
-                    weight *= pool.table[read[k] + value * step]
+                if is_wide:
+                    log_weight = _log_weight(buckets, pool, bucket, read, value)
+                    weight = math.exp(log_weight - pool.log_scale[sent])
+                else:
+                    weight = 1.0
+                    for k in range(terms):
+                        step = buckets.stride[buckets.stride_start[term + k]]
+                        weight *= pool.table[read[k] + value * step]
                 weight *= ratio
                 pool.marginal[marginal + value] += weight
                 for k in range(terms):
