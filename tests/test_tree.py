@@ -29,8 +29,9 @@ def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():
 
 
 def test_the_tree_can_be_seen_at_a_glance():
-    assert len(list(ROOT.rglob("*.py"))) <= MOST_FILES
-    assert len(PACKAGES) <= MOST_PACKAGES
+    advice = "put it into a file that is there, or raise the limit in this test and say why"
+    assert len(list(ROOT.rglob("*.py"))) <= MOST_FILES, f"one more file: {advice}"
+    assert len(PACKAGES) <= MOST_PACKAGES, f"one more package: {advice}"
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))

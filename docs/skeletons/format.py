@@ -21,6 +21,8 @@ def read_pairs(path: str | Path, *, memory: int = MEMORY) -> Model:
     text = read_text(path, memory=memory)
     require_memory(text.source, BYTES_PER_LETTER * len(text.content), memory)
     pairs = list(_pairs(text))
+    if not pairs:
+        raise text.error(0, "expected lines such as A B 0.5, found none")
     names = tuple(dict.fromkeys(name for pair in pairs for name in pair[:2]))
     places = {name: place for place, name in enumerate(names)}
     builder = Builder([2] * len(names))
@@ -31,12 +33,13 @@ def read_pairs(path: str | Path, *, memory: int = MEMORY) -> Model:
 
 def _pairs(text: Text) -> Iterator[tuple[str, str, float]]:
     for line in LINE.finditer(text.content):
-        words = line[0].partition("#")[0].split()
+        content = line[0].partition("#")[0]
+        words = content.split()
         if not words:
             continue
         if len(words) != 3 or words[0] == words[1]:
             raise text.error(line.start(), "expected two variables and a number: A B 0.5")
-        yield words[0], words[1], _number(text, line.start() + line[0].rfind(words[2]), words[2])
+        yield words[0], words[1], _number(text, line.start() + content.rfind(words[2]), words[2])
 
 
 def _number(text: Text, place: int, word: str) -> float:
@@ -44,6 +47,6 @@ def _number(text: Text, place: int, word: str) -> float:
         number = float(word)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number):
+    if "_" in word or not math.isfinite(number):
         raise text.error(place, f"{quote(word)} is not a finite number")
     return number

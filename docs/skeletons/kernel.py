@@ -45,7 +45,7 @@ def value_exchange_step(
     prepared: Any, kernel: Any, memory: Any, values: Any, outcomes: Any, rng: Any
 ) -> None:
     """One step of all lanes; it is compiled, allocates nothing and checks nothing."""
-    variable = integer(rng, len(values))  # one draw for all lanes
+    variable = integer(rng, len(values))  # one draw for all lanes, wherever it is called
     first = integer(rng, kernel.cardinality[variable])
     second = integer(rng, kernel.cardinality[variable])
     for other in range(len(values)):
@@ -66,5 +66,5 @@ def value_exchange_step(
 
 
 def value_exchange(graph: Any) -> ValueExchange:
-    """What people call: check what they give, then build the kernel."""
+    """What people call; a builder with more arguments checks them here."""
     return ValueExchange(np.asarray(graph.cardinality, dtype=np.int64))

@@ -73,7 +73,14 @@ def test_the_format_is_read_by_its_suffix(pairs, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("A B\n", "1:1"), ("A B 1\nA A 2\n", "2:1"), ("A B 1\n\nB C inf\n", "3:5")],
+    [
+        ("A B\n", "1:1"),
+        ("A B 1\nA A 2\n", "2:1"),
+        ("A B 1\n\nB C inf\n", "3:5"),
+        ("# none\n", "1:1"),
+        ("A B x # x\n", "1:5"),
+        ("A B 1_0\n", "1:5"),
+    ],
 )
 def test_the_format_names_the_place_of_a_mistake(pairs, tmp_path, text, place):
     path = tmp_path / "wrong.pairs"

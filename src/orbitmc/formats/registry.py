@@ -81,7 +81,6 @@ def write(model: Model, path: str | Path) -> None:
     >>> om.read(path).graph.variables
     4
     """
-    model.require_all_factors()
     chosen = FORMATS.get(suffix(path))
     if chosen is None:
         raise _unknown(path)
@@ -90,6 +89,7 @@ def write(model: Model, path: str | Path) -> None:
         raise InputError(
             f"files {suffix(path)} are read, not written; write {suffixes}", source=str(path)
         )
+    model.require_all_factors()
     if math.isnan(model.graph.constant):
         raise InputError(
             "what evidence adds to the log-weights is beyond the largest double: no file holds it",

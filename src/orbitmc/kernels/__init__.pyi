@@ -1,6 +1,7 @@
 from orbitmc._simd.random import accept_by_log_ratio as accept_by_log_ratio
 from orbitmc._simd.random import bernoulli as bernoulli
 from orbitmc._simd.random import integer as integer
+from orbitmc._simd.random import lane_integer as lane_integer
 from orbitmc.conditionals.draws import draw as draw
 from orbitmc.conditionals.draws import scratch as scratch
 from orbitmc.conditionals.prepared import prepare as prepare

@@ -498,7 +498,8 @@ def _require_kept_given_shared(prepared: PreparedGraph, kernel: Kernel, model: M
         f"{type(kernel).__name__} keeps the distribution on average, but not given what is drawn "
         f"for all lanes at once: then the probability of the state "
         f"{_name_values(model, states(model.graph)[worst])} changes by {change[worst]:.2g}. Lanes "
-        "would move together, and standard errors be too small"
+        "would move together, and standard errors be too small. Draw for each lane by "
+        "`lane_integer`, or propose what is its own inverse"
     )
 
 
