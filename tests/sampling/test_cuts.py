@@ -13,6 +13,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.relevance import components
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels.protocol import Linked, annealing_entries, steps
+from orbitmc.kernels.relations import partition_scan
 from orbitmc.sampling.budget import Pace
 from orbitmc.sampling.pack import advance, arrays_of, start_pack
 from orbitmc.sampling.sampler import sample
@@ -20,6 +21,7 @@ from orbitmc.sampling.schedule import Schedule
 from orbitmc.sampling.warmup import warm_up
 from tests.kernels.catalogue import combinations_on, every_kernel_on
 from tests.kernels.test_independence import bayesian
+from tests.kernels.test_partition_scan import random_model, relation
 from tests.oracle.random_models import random_graph, random_ising
 
 WARM_UP, SAMPLES, SPACING = 61, 37, 5
@@ -102,8 +104,20 @@ def test_cutting_a_run_of_combined_kernels_changes_no_byte(graph):
         require_same_bytes(prepared, kernel, name, kind=ValueTally)
 
 
+def partition_on_a_graph():
+    """Two equivalence relations that no factor says, and variables beside them."""
+    equivalences = [relation("Same", 4), relation("Alike", 3, 6)]
+    prepared = prepare(random_model(1, equivalences, others=3)[0])
+    return prepared, partition_scan(prepared, equivalences)
+
+
+@pytest.mark.parametrize("kind", [None, ValueTally])
+def test_cutting_a_run_of_partitions_changes_no_byte(kind):
+    require_same_bytes(*partition_on_a_graph(), "partitions", kind=kind)
+
+
 def test_runs_of_every_kernel_are_cut():
-    cut = set()
+    cut = {type(partition_on_a_graph()[1])}
     for graph in GRAPHS.values():
         prepared = prepare(graph)
         every = (*every_kernel_on(prepared).values(), *combinations_on(prepared).values())
