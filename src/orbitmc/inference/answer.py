@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 HURRY = "no time to look for modes that chains may have missed"
 TOO_SHORT = "no control variates: the run is too short to find out whether they pay"
 TOO_SLOW = "exact elimination took longer than expected and was given up"
-ELIMINATION_SHARE = 0.5  # of the seconds that are left, for elimination that takes unusually long
+ELIMINATION_SHARE = 0.3  # of the seconds that are left, for elimination that takes unusually long
 LOOK_SECONDS, LOOK_SHARE = 0.5, 0.02  # to see whether elimination is worth advising
 MOST_LOOKED_AT = 20_000  # variables for which that is enough time
 

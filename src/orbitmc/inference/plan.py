@@ -61,6 +61,7 @@ NO_TIME_FOR_SYMMETRIES = "there is no time to look for symmetries in tables of t
 SPLIT_SHARE = 0.3  # of the time that was asked for may be over when components are tried apart
 MOST_SAMPLED_COMPONENTS = 64  # the largest ones
 FRINGE_SECONDS, FRINGE_SHARE = 1e-4, 0.15  # to sum out a variable; of the time that was asked for
+FACTOR_WORK = 0.2  # to read a factor, of what it takes to sum out a variable
 MOST_CORE, MOST_COST = 0.5, 0.7  # of the variables, and of the cost of a sweep, may be left
 FOUND_IN_CORES = frozenset({"gauge flips"})  # jumps that are looked for anew
 NO_EQUIVALENCE = (
@@ -405,7 +406,8 @@ def find_fringe(graph: FactorGraph, settings: Settings) -> Fringe | None:
     To sum variables out never makes chains slower to mix. So it pays where a sweep of what is left
     takes no longer. What is decided depends on the graph and on the time that was asked for.
     """
-    soon = FRINGE_SECONDS * graph.variables <= FRINGE_SHARE * (settings.seconds or math.inf)
+    work = FRINGE_SECONDS * (graph.variables + FACTOR_WORK * graph.factors)
+    soon = work <= FRINGE_SHARE * (settings.seconds or math.inf)
     if not soon or graph.variables > MOST_VARIABLES_TO_ELIMINATE:
         return None
     fringe = eliminate_fringe(graph)
