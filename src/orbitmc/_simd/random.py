@@ -369,7 +369,14 @@ def bernoulli(rng: Any, chance: float) -> bool:
 
 @draws
 def lane_integer(rng: Any, bound: Index) -> int:
-    """Draw one of 0, …, bound - 1 for one lane, in kernels that go through lanes one by one."""
+    """Draw one of 0, …, bound - 1 for one lane, in kernels that go through lanes one by one.
+
+    >>> from orbitmc.kernels.testing.exact import outcomes
+    >>> def fair_die(values, rng):
+    ...     values[0, 0] = lane_integer(rng, 4)
+    >>> sorted(outcomes(fair_die, (0,)).items())
+    [((0,), 0.25), ((1,), 0.25), ((2,), 0.25), ((3,), 0.25)]
+    """
     return integer(rng, bound)
 
 
