@@ -112,11 +112,11 @@ def predict(
     until = working_time() + max(seconds, FIRST_SHARE * within)
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
-    plan = None if enough <= 0.0 else _plan_in_no_time(prepare(graph), memory, enough, until)
-    if plan is not None:
-        problem = plan.problem
-    else:
-        problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
+    problem = prepare(graph)
+    plan = None if enough <= 0.0 else _plan_in_no_time(problem, memory, enough, until)
+    if plan is None:
+        if graph.has_zeros():
+            problem = prepare(graph, probe(graph))
         hint = remembered_order(graph, problem)
         plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
     remember_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
