@@ -175,7 +175,7 @@ def plan_holding(
     tree = build_tree(conditioned, order)
     tables = sum(table.size for table in problem.tables)
     fixed = ENTRY * tables + ELIMINATION_OVERHEAD
-    steps = steps_within(tree, min(memory, COMFORT) - fixed, plan_steps)
+    steps = steps_within(tree, min(memory, COMFORT) - fixed, plan_steps, until=until)
     entries = [tree.table_entries(variable) for variable in order]
     return EliminationPlan(
         width=tree.width,
