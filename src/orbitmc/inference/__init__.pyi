@@ -8,6 +8,9 @@ from orbitmc.inference._best import best_of_program as best_of_program
 from orbitmc.inference._draws import draws as draws
 from orbitmc.inference._information import information as information
 from orbitmc.inference._joint import joint as joint
+from orbitmc.inference._learn import Learned as Learned
+from orbitmc.inference._learn import LearningStep as LearningStep
+from orbitmc.inference._learn import learn as learn
 from orbitmc.inference._log_z import latest as latest
 from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
