@@ -72,7 +72,7 @@ def counted_by_enumeration(model, parts, row):
 
 
 def counter(model, rows, weights=None):
-    read, _ = learning._read(model, rows, (), weights)
+    read = learning._with_weights(learning.read_evidence_rows(model, rows, ()), weights)
     parts = families_of(model.graph)
     return parts, FamilyCounter(
         model.graph.cardinality.tolist(), [family.scope for family in parts], read, 2**26
@@ -310,7 +310,7 @@ def test_models_that_are_no_networks_are_refused():
     network = om.read("examples/sprinkler.bif")
     with pytest.raises(InputError, match="learned without evidence"):
         om.learn(network.given(rain="heavy"), [{}])
-    with pytest.raises(InputError, match="row 1 of the table cannot be learned from"):
+    with pytest.raises(InputError, match="row 1 of the table makes no sense"):
         om.learn(network, [{"rain": "heavy"}, {"rain": "strong"}])
     with pytest.raises(InputError, match="no rows"):
         om.learn(network, [])

@@ -40,8 +40,8 @@ def families_of(graph: FactorGraph) -> tuple[Family, ...] | None:
     one such way: a variable that only one factor can belong to is found at every step.
 
     >>> import orbitmc as om
-    >>> [family.scope[family.axis] for family in families_of(om.read("examples/asia.bif").graph)]
-    [0, 1, 2, 3, 4, 5, 6, 7]
+    >>> [family.scope for family in families_of(om.read("examples/sprinkler.bif").graph)]
+    [(0,), (0, 1), (0, 2), (1, 2, 3)]
     """
     scopes = [tuple(graph.scope_of(factor).tolist()) for factor in range(graph.factors)]
     if graph.factors != graph.variables or graph.first_clause < graph.factors:

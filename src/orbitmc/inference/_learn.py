@@ -127,7 +127,8 @@ def learn(
     begun = time.perf_counter()
     _check(prior, starts, tolerance, iterations, start)
     network = model if isinstance(model, Model) else _network(model, table, _as_list(ignore))
-    rows, count = _read(network, table, _as_list(ignore), weights)
+    every = read_evidence_rows(network, table, _as_list(ignore))
+    rows, count = _with_weights(every, weights), len(every.weight)
     task = _Task(network, _families(network), prior, _as_list(fixed), tied)
     search = _Search(task, rows, count, tolerance, iterations, memory, watch)
     rng = np.random.default_rng(seed)
@@ -135,6 +136,24 @@ def learn(
         for number in range(1 if search.counter.is_complete else starts):
             search.climb(number, search.first_tables(start, number, rng))
     return replace(search.best(), seconds=time.perf_counter() - begun)
+
+
+def log_likelihoods(
+    model: Model, table: Any, *, ignore: Names = (), memory: int = MEMORY
+) -> Floats:
+    """The log-probability of what each row of a table says, under a Bayesian network.
+
+    >>> import orbitmc as om
+    >>> network = om.read("examples/sprinkler.bif")
+    >>> om.inference.log_likelihoods(network, [{"season": "rainy"}, {}]).round(3).tolist()
+    [-0.916, 0.0]
+    """
+    rows = read_evidence_rows(model, table, _as_list(ignore))
+    families = _families(model)
+    scopes = [family.scope for family in families]
+    counter = FamilyCounter(model.graph.cardinality.tolist(), scopes, rows, memory)
+    tables = [model.graph.table_values(family.factor) for family in families]
+    return counter.counts(tables).log_likelihood
 
 
 def _as_list(names: Names) -> tuple[str, ...]:
@@ -202,38 +221,44 @@ def _network(structure: Structure, table: Any, ignore: Sequence[str]) -> Model:
     return Model(builder.build(), names, tuple(domains[name] for name in names))
 
 
-def _read(
-    model: Model, table: Any, ignore: Sequence[str], weights: ArrayLike | None
-) -> tuple[EvidenceRows, int]:
-    """Rows that say the same, once, with their weights; and how many there were."""
+def read_evidence_rows(model: Model, table: Any, ignore: Sequence[str]) -> EvidenceRows:
+    """What the rows of a table say, each with weight 1; rows that make no sense are refused."""
     rows = read_rows(model, table, ignore)
     count = rows.value.shape[1]
     for row, words in sorted(rows.problems.items())[:1]:
         more = f" (and {len(rows.problems) - 1:,} more rows)" if len(rows.problems) > 1 else ""
-        raise InputError(f"row {row} of the table cannot be learned from{more}: {words}")
+        raise InputError(f"row {row} of the table makes no sense{more}: {words}")
     if not count:
-        raise InputError("the table has no rows to learn from")
-    weight = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+        raise InputError("the table has no rows")
+    variables = tuple(model.index[name] for name in rows.names)
+    sizes = [int(model.graph.cardinality[variable]) for variable in variables]
+    return EvidenceRows(
+        variables=variables,
+        value=rows.value,
+        soft=rows.value == SOFT,
+        weight=np.ones(count),
+        likelihood=lambda column, chosen: rows.likelihood(column, chosen, sizes[column]),
+    )
+
+
+def _with_weights(rows: EvidenceRows, weights: ArrayLike | None) -> EvidenceRows:
+    """Rows that say the same, once, with their weights."""
+    count = len(rows.weight)
+    weight = rows.weight if weights is None else np.asarray(weights, dtype=np.float64)
     if weight.shape != (count,) or not np.isfinite(weight).all() or (weight < 0).any():
         raise InputError(f"weights are {count:,} numbers, 0 or more, one for each row")
     if not weight.sum() > 0:
         raise InputError("all rows have weight 0: there is nothing to learn from")
-    variables = tuple(model.index[name] for name in rows.names)
-    value, soft = rows.value, rows.value == SOFT
-    if (value < 0).any() and not soft.any():
-        first, which = distinct_rows(value, soft=False)
-        value, soft = value[:, first], soft[:, first]
-        weight = np.bincount(which, weights=weight, minlength=len(first)).astype(np.float64)
-    distinct = replace(rows, value=value)
-    sizes = [int(model.graph.cardinality[variable]) for variable in variables]
-    said = EvidenceRows(
-        variables=variables,
-        value=value,
-        soft=soft,
-        weight=weight,
-        likelihood=lambda column, chosen: distinct.likelihood(column, chosen, sizes[column]),
+    if rows.soft.any() or (rows.value >= 0).all():
+        return replace(rows, weight=weight)
+    first, which = distinct_rows(rows.value, soft=False)
+    return EvidenceRows(
+        variables=rows.variables,
+        value=rows.value[:, first],
+        soft=rows.soft[:, first],
+        weight=np.bincount(which, weights=weight, minlength=len(first)).astype(np.float64),
+        likelihood=lambda column, chosen: rows.likelihood(column, first[chosen]),
     )
-    return said, count
 
 
 class _Task:

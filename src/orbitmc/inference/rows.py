@@ -155,6 +155,14 @@ class Kinds:
             yield row, None if kind < 0 else self.values[kind]
 
 
+@dataclass(frozen=True)
+class Columns:
+    """A table by its columns, all of `count` cells."""
+
+    cells: Mapping[str, Kinds]
+    count: int
+
+
 def _frame_cells(column: Any) -> Iterable[tuple[int, Any]]:
     """The cells of a column of a data frame; those of a plain kind are looked at once each.
 
@@ -173,6 +181,8 @@ def _frame_cells(column: Any) -> Iterable[tuple[int, Any]]:
 
 def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
     """The cells of each column with the numbers of their rows, and how many rows there are."""
+    if isinstance(table, Columns):
+        return dict(table.cells), table.count
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         names = list(table.columns)
         if len(set(names)) < len(names):
