@@ -120,7 +120,7 @@ def test_an_early_end_is_not_called_convergence(files):
         (("--prior", "auto"), 2, "two databases at least"),
         (("--hidden", "Cancer", "--method", "pseudo"), 2, "cannot learn from hidden atoms"),
         (("--seconds", "-1"), 2, "must be above 0"),
-        (("--set", "max_groundings=3"), 5, "over the limit of 3"),
+        (("--method", "pseudo", "--set", "max_groundings=3"), 5, "over the limit of 3"),
     ],
 )
 def test_mishaps_have_their_code_and_leave_no_file(files, words, code, complaint):

@@ -195,7 +195,7 @@ def learn(
                 om.mln.learning.standard_errors(learned.task, learned.weights) if errors else None
             )
             scored = _describe_score(learned)
-        remarks = "\n".join([*_remarks(learned, settings), *scored])
+        remarks = "\n".join([*_remarks(learned), *scored])
         text = om.mln.learning.program_text(
             learned.ground, learned.weights, remarks=remarks, errors=deviations
         )
@@ -270,10 +270,9 @@ def _words(step: "om.mln.learning.Step") -> str:
     return ", ".join(known)
 
 
-def _remarks(
-    learned: "om.mln.learning.LearningResult", settings: "om.mln.learning.LearningSettings"
-) -> list[str]:
+def _remarks(learned: "om.mln.learning.LearningResult") -> list[str]:
     """What a reader of the learned program should know."""
+    settings = learned.task.settings
     about = {
         "pseudo": "pseudo-likelihood of all atoms",
         "conditional": "conditional pseudo-likelihood",
@@ -296,6 +295,11 @@ def _end(learned: "om.mln.learning.LearningResult", output: Path, quiet: bool) -
         if learned.task.settings.deviation is None:
             print_remark(
                 f"cross-validation chose a prior of width {learned.task.prior.deviation:g}"
+            )
+        if not learned.task.worlds:
+            print_remark(
+                "the likelihood was counted, and nothing was ground: "
+                f"{learned.task.explained_atoms:,} atoms are explained"
             )
         if learned.task.exact is None and not learned.task.is_hidden:
             print_remark(
