@@ -18,8 +18,8 @@ PLAN = {
     *("groups", "symmetry", "kernels", "tuning", "sampling", "estimate", "exact", "inference"),
     *("lifted", "compare", "report", "cli"),
 }
-# 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes
-MOST_FILES, MOST_PACKAGES = 269, 36
+# 250 and 35 of the plan; since then lifted, exact, probing, hard relations, fringes, stuck
+MOST_FILES, MOST_PACKAGES = 270, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():
