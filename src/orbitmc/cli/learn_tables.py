@@ -1,4 +1,4 @@
-"""`orbitmc learn` for Bayesian networks: a network and a table in, the network with new tables out."""
+"""`orbitmc learn` for Bayesian networks: a network and a table in, learned tables out."""
 
 import time
 from collections.abc import Sequence
