@@ -26,8 +26,7 @@ from orbitmc.errors import InputError
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
 SECONDS_BETWEEN_SAVES = 10.0
 METHOD_HELP = (
-    "Pseudo-likelihood of all atoms, or of the query; discriminative: likelihood of the "
-    "query."
+    "Pseudo-likelihood of all atoms, or of the query; discriminative: likelihood of the query."
 )
 QUERY_HELP = "Predicates to predict, as in Smokes,Cancer."
 HIDDEN_HELP = "Predicates whose unlisted atoms are hidden, not false."
@@ -126,7 +125,7 @@ def learn(
     debug: options.Debug = False,
     help_all: options.HelpAll = False,
 ) -> int:
-    """Learn the tables of a Bayesian network, or the weights of a program."""
+    """Learn tables of a network, or weights of a program."""
     require_writable(output)
     require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)

@@ -308,7 +308,7 @@ def ask(
         float | None, option("--threshold", QUESTION, THRESHOLD_HELP, metavar="P", hidden=True)
     ] = None,
 ) -> Reply:
-    """Say how probable an event is, what changes that, or what is informative."""
+    """Say how probable an event is, or what is informative."""
     _require_one(event, about, given, query)
     if sensitivity or threshold is not None:
         return _reply_with_sensitivity(asking, event, given, threshold)
