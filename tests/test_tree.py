@@ -18,8 +18,9 @@ PLAN = {
     *("groups", "symmetry", "kernels", "tuning", "sampling", "estimate", "exact", "inference"),
     *("lifted", "compare", "report", "cli"),
 }
-# 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes
-MOST_FILES, MOST_PACKAGES = 269, 36
+# 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes,
+# groups of ancestors
+MOST_FILES, MOST_PACKAGES = 270, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():
