@@ -17,7 +17,8 @@ from orbitmc.sampling.ladder import SWEEPS, choose_ladder
 from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.families import FAMILIES, FORWARD, Family, forward_acceptance
 from orbitmc.tuning.panel import STATES, Panel, panel
-from orbitmc.tuning.record import TEMPERING, Tuning
+from orbitmc.tuning.record import BLOCKS, TEMPERING, Tuning
+from orbitmc.tuning.stuck import StuckResult, StuckSearch
 from orbitmc.tuning.trial import SHARE, TIMED, Arm, Trial, estimate_acceptance
 
 # What a race has found: a recipe, why, and what each family was worth.
@@ -165,10 +166,13 @@ JUMPS = 6, 5, 4  # of an arm, to see whether lost lanes forget where they came f
 BESIDE = 0.4  # as long as a long trial, the standing chain runs beside it
 CLOUDED = 0.05  # share of independent states below which a lane has seen only a few
 LAPS, CONFIRMING = 26, 2  # laps that are no family's, and how many a confirmation takes
-RESERVE = 0.35  # of the time, which families leave for confirming and for tempering
+RESERVE = 0.45  # of the time, which families leave for a pilot, confirming and tempering
 TEMPERED, TEMPERED_SHARE = 4, 0.22  # most laps of a tempered chain, and most of the time left
 WORTH_MORE = 4.0  # times the race's time for finding out whether draws are independent
-NO_TIME = "no time left"
+PILOT = 0.4  # of the time, to find variables that are stuck
+FORGET = 0.06  # of the time: as long as chains may remember (a race is a twentieth of a run)
+AFTER_PILOT = 0.2  # of the time is left for tempering
+NO_TIME, UNCLEAR = "no time left", "no clear gain"
 SEED = 0  # of the panel
 
 
@@ -212,14 +216,42 @@ class _Race:
         self.laps.trial(self.standing, self.laps.length)  # away from its starts
         self.seen = self.first = self.laps.first_look(self.standing)
         if self._leaves_little:
-            return RaceResult(Tuning(), self._forgotten())
+            return self._with_blocks(RaceResult(Tuning(), self._forgotten()), self._find_stuck())
         keeper, second = self._race_families()
-        if self._lost or self._sweeps > SLOW:
+        stuck = self._find_stuck()
+        freed = stuck is not None and len(stuck.blocks) > 0
+        if not freed and (self._lost or self._sweeps > SLOW):
             self._try_tempering()
-        if second is not None and not self.standing.betas:
+        if second is not None and not self.standing.betas and not freed:
             gain, arm = second
             self._adopt(arm, WIN**2 / gain if self._has_rivals else self._least())
-        return self._choice(keeper)
+        return self._with_blocks(self._choice(keeper), stuck)
+
+    def _find_stuck(self) -> StuckResult | None:
+        """The few variables that are stuck with the standing jumps, and blocks that free them."""
+        seen = self.seen if self.standing.jumps else self.first
+        search = StuckSearch(
+            self.prepared,
+            self.standing.track.pack.values,
+            sweep=seen.per_step * self.model.graph.variables,
+            jump=self.standing.recipe.jump(self.model, self.prepared),
+            period=self.standing.period,
+        )
+        most = max(self.laps.left - AFTER_PILOT * self.laps.seconds, 0.5 * self.laps.left)
+        seconds = min(PILOT * self.laps.seconds, most)
+        return search.run(seconds=seconds, forget=FORGET * self.laps.seconds)
+
+    def _with_blocks(self, result: RaceResult, stuck: StuckResult | None) -> RaceResult:
+        """Draw blocks beside what was chosen, and say what they free."""
+        if stuck is None or result.recipe.betas:
+            return result
+        price = TrialResult(BLOCKS, stuck.gain, None, "chosen" if stuck.blocks else UNCLEAR)
+        return replace(
+            result,
+            recipe=replace(result.recipe, blocks=stuck.blocks, block_period=stuck.period),
+            about=f"{result.about}; {stuck.describe(self.model)}",
+            prices=(*result.prices, price),
+        )
 
     def _forgotten(self) -> str:
         """What the race has looked at when it saw nothing to gain: that is not everything."""
@@ -315,7 +347,7 @@ class _Race:
         self.seen = self.laps.trial(self.standing, self._beside(length))
         gain = arm.seen.rate / self.seen.rate
         rare = arm.acceptance is not None and arm.acceptance < SELDOM
-        verdict = "hardly ever accepted" if rare else "no clear gain"
+        verdict = "hardly ever accepted" if rare else UNCLEAR
         self.prices.append(TrialResult(arm.families[-1], gain, arm.acceptance, verdict))
         return None if rare else gain
 
@@ -409,7 +441,7 @@ class _Race:
             return
         seen = self.laps.trial(arm, longer)
         gain = seen.rate / self.laps.trial(self.standing, longer).rate
-        verdict = "chosen" if gain >= SURE_WIN else "no clear gain"
+        verdict = "chosen" if gain >= SURE_WIN else UNCLEAR
         self.prices.append(TrialResult(TEMPERING, gain, None, verdict))
         if gain >= SURE_WIN:
             self.gain *= gain

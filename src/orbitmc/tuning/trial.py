@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc._simd.random import generator
 from orbitmc._util.arrays import Bytes, Floats
@@ -34,9 +35,14 @@ SETTLING = 0.25  # of a trial is not counted
 SHORTEST = 0.0005  # seconds: to call compiled code takes some millionths
 TIMED = 0.2  # of a trial goes into finding out how long a step takes
 LONG_ENOUGH = 0.15  # of the time for that: a call of so long is repeated, and the best counts
-LOOKS = 4  # times that one looks, to see how long it takes
+WINDOWS, LOOKS = 8, 8  # of time in which all variables are watched, and looks in each
+TIMED_LOOKS = 4  # times that one looks, to see how long it takes
 OVERTIME = 2.0  # times as long as planned: then a trial stops
 SEED = 1
+
+
+WindowMeans = NDArray[np.float32]
+"""Means of all variables in windows of time: `[window, variable, lane]`."""
 
 
 @dataclass(frozen=True)
@@ -150,12 +156,29 @@ class TrialChain:
             seconds=seconds,
         )
 
+    def watch(self, sweeps: float) -> WindowMeans:
+        """Go on, and give means of all variables in windows of time.
+
+        There are `WINDOWS` of them, with about so many sweeps in all; the first time that takes a
+        quarter as long is not looked at.
+        """
+        variables, lanes = self.pack.values.shape
+        spacing = max(1, round(sweeps * variables / (WINDOWS * LOOKS)))
+        self._take(round(SETTLING * WINDOWS) * LOOKS * spacing)
+        means = np.zeros((WINDOWS, variables, lanes), dtype=np.float32)
+        for window in means:
+            for _ in range(LOOKS):
+                self._take(spacing)
+                window += self.pack.values
+        means /= LOOKS
+        return means
+
     def look(self, watched: Panel) -> float:
         """How many seconds it takes to look at a state."""
         begun = time.thread_time()
-        for _ in range(LOOKS):
+        for _ in range(TIMED_LOOKS):
             statistics_of(watched, self.prepared.graph, self.pack.values)
-        return (time.thread_time() - begun) / LOOKS
+        return (time.thread_time() - begun) / TIMED_LOOKS
 
     def _spacing(self, steps: float) -> int:
         """About so many steps, to look at states that a run would record, where that is possible.
