@@ -39,6 +39,7 @@ from orbitmc.graph.relevance import drop_leaves
 SECONDS_PER_COST = 2.5e-9  # of the order of a group
 SECONDS_PER_VARIABLE, SECONDS_PER_GROUP = 9e-5, 5e-4  # to plan and to eliminate it
 ORDER_SECONDS = 3e-5  # for each variable of a group that is looked at
+LOOKS = 4  # groups of so many variables are looked at, about, before a better split is known
 LEAST_COST = SECONDS_PER_VARIABLE / SECONDS_PER_COST
 """For each variable: what costs less is not split, because most of its time would stay."""
 
@@ -127,8 +128,8 @@ def plan_groups(
     if graph.first_clause < graph.factors:
         return None
     network = _find_network(graph)
-    groups = _Splitting(network, cost, until).split_all()
     base = network.order_group(network.base, until)
+    groups = _Splitting(network, base, cost, until).split_all()
     if len(groups) < 2 or not all(group.is_ordered for group in (base, *groups)):
         return None
     problem = network.problem_of(base.variables, network.constant)
@@ -279,8 +280,8 @@ def _find_network(graph: FactorGraph) -> _Network:
 class _Splitting:
     """Leaves are split in halves, and these again, where that is cheaper."""
 
-    def __init__(self, network: _Network, cost: float, until: float) -> None:
-        self.network, self.until = network, until
+    def __init__(self, network: _Network, base: _Group, cost: float, until: float) -> None:
+        self.network, self.base, self.until = network, base, until
         self.whole = _Group(frozenset(network.needs), (), cost)
         self.looked = 0
 
@@ -292,9 +293,8 @@ class _Splitting:
 
     def _split(self, leaves: Sequence[int], group: _Group) -> list[_Group]:
         """A group of leaves, or groups of fewer leaves each if these take less time."""
-        small = group.cost <= LEAST_COST * len(group.variables)
         late = ORDER_SECONDS * self.looked > self.whole.seconds or working_time() > self.until
-        if len(leaves) < 2 or small or late:
+        if len(leaves) < 2 or late or not self._is_worth_a_look(group):
             return [group]
         half = len(leaves) // 2
         smaller: list[_Group] = []
@@ -305,6 +305,15 @@ class _Splitting:
         smaller = _without_subsets(smaller)
         seconds = math.fsum(part.seconds for part in smaller)
         return [group] if group.seconds <= seconds else smaller
+
+    def _is_worth_a_look(self, group: _Group) -> bool:
+        """Whether smaller groups might save more than it takes to look for them.
+
+        Most of them need what evidence is about, all over again.
+        """
+        again = 0.0 if self.base.variables.isdisjoint(group.variables) else 2 * self.base.seconds
+        look = LOOKS * ORDER_SECONDS * len(group.variables)
+        return group.cost > LEAST_COST * len(group.variables) and group.seconds - again > look
 
 
 def _without_subsets(groups: Sequence[_Group]) -> list[_Group]:
