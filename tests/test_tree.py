@@ -19,8 +19,8 @@ PLAN = {
     *("lifted", "compare", "report", "cli"),
 }
 # 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes,
-# learning by counting, states by counting
-MOST_FILES, MOST_PACKAGES = 272, 36
+# tables, learning and states by counting
+MOST_FILES, MOST_PACKAGES = 275, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():
