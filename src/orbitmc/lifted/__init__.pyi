@@ -1,3 +1,5 @@
+from orbitmc.lifted.count_gibbs import CellChain as CellChain
+from orbitmc.lifted.count_gibbs import build_cell_chain as build_cell_chain
 from orbitmc.lifted.fragment import NotLiftableError as NotLiftableError
 from orbitmc.lifted.marginals import AtomClass as AtomClass
 from orbitmc.lifted.marginals import Counted as Counted

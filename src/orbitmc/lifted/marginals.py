@@ -177,7 +177,7 @@ def lift_setting(setting: Setting, add: Add = log_sum) -> Lifting:
     fragment, facts = setting.fragment, setting.known
     visible = visible_fields(fragment)
     cases = []
-    for propositions, log_weight in _propositions(fragment, facts):
+    for propositions, log_weight in find_propositions(fragment, facts):
         try:
             case = _case(setting, visible, propositions, log_weight, add)
         except ContradictionError:
@@ -222,7 +222,7 @@ def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
     return Setting(fragment, known, tuple(groups), evidence, tuple(profiles), tuple(profile_of))
 
 
-def _propositions(
+def find_propositions(
     fragment: Fragment, known: Mapping[Field, Known]
 ) -> Iterator[tuple[dict[Field, int], float]]:
     """All possible values of atoms without elements that rules read, with their evidence."""
