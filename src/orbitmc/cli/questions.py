@@ -402,9 +402,15 @@ Chains = Annotated[
 ]
 
 
-@question(without=("samples", "error"), kinds=(".csv", ".npz", ".nc"))
-def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) -> Reply:
+@question(without=("samples", "error"), kinds=(".csv", ".npz", ".nc"), opens_query=True)
+def draw(
+    asking: QuestionCommand,
+    states: States = 1000,
+    chains: Chains = None,
+    query: options.Names = None,
+) -> Reply:
     """Draw states, independently where that is affordable."""
+    names = inference.names_in(query, asking.source) if query and not asking.is_program else None
     each = _chains(states, chains)
     states = _states_in_time(asking, states, each)
 
@@ -413,6 +419,7 @@ def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) 
         asking.source,
         asking.evidence,
         chains=each,
+        query=names,
         settings=settings,
         watchers=asking.watchers,
     )
@@ -433,7 +440,7 @@ def _states_in_time(asking: QuestionCommand, states: int, chains: int) -> int:
     if seconds is None:
         return states
     source: Any = asking.source
-    names = len(source.model.names if asking.is_program else source.order)
+    names = inference.count_names(source) if asking.is_program else len(source.order)
     each = int(WRITING_SHARE * VALUES_PER_SECOND * seconds / (chains * max(1, names)))
     if chains * max(1, each) >= states:
         return states
@@ -456,9 +463,12 @@ def _chains(states: int, chains: int | None) -> int:
 Count = Annotated[
     int, options.option("-k --states", QUESTION, "How many states.", metavar="K", shown=True)
 ]
-METHOD_HELP = "exact proves them, gibbs searches; auto searches where a proof costs too much."
+METHOD_HELP = (
+    "exact and counting prove them, gibbs searches; auto searches where a proof costs too much."
+)
 MethodName = Annotated[
-    Literal["auto", "exact", "gibbs"], options.option("--method", "Method", METHOD_HELP, shown=True)
+    Literal["auto", "exact", "counting", "gibbs"],
+    options.option("--method", "Method", METHOD_HELP, shown=True),
 ]
 
 
@@ -491,8 +501,10 @@ def require_program(model: Path, method: str) -> None:
         raise InputError(
             "-m and -a are for programs; orbitmc best takes any model", source=str(model)
         )
-    if method not in ("auto", "exact", "gibbs"):
-        raise InputError(f"-m and -a find worlds by auto, exact or gibbs, not by {method}")
+    if method not in ("auto", "exact", "counting", "gibbs"):
+        raise InputError(
+            f"-m and -a find worlds by auto, exact, counting or gibbs, not by {method}"
+        )
 
 
 def best_world(

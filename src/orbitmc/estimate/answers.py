@@ -313,7 +313,8 @@ STATES_AT_A_TIME = 4096  # states that are turned into words at a time
 class Draws(HtmlRepr):
     """States `values[chain, draw, variable]`, as places in the `domains` of the variables.
 
-    `log_weight[chain, draw]` is the natural logarithm of what a state weighs. Draws of one chain
+    `log_weight[chain, draw]` is the natural logarithm of what a state weighs; it is not a number if
+    only a part of each state was drawn, as of a program that is not ground. Draws of one chain
     depend on each other, unless the verdict is `exact`: then all are independent.
     """
 
@@ -338,6 +339,16 @@ class Draws(HtmlRepr):
         return (
             f"{chains} chains of {draws} draws of {variables} variables, verdict: {self.verdict}\n"
             f"{self.about.method}: {self.about.reason}"
+        )
+
+    def only(self, names: Sequence[str]) -> Draws:
+        """The same states, told of some variables only."""
+        places = [self.names.index(name) for name in names]
+        return replace(
+            self,
+            names=tuple(names),
+            domains=tuple(self.domains[place] for place in places),
+            values=self.values[:, :, places],
         )
 
     def words(self) -> Iterator[list[tuple[Any, ...]]]:

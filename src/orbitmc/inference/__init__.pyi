@@ -33,9 +33,12 @@ from orbitmc.inference._resume import saved_settings as saved_settings
 from orbitmc.inference._sensitivity import sensitivity as sensitivity
 from orbitmc.inference._sweep import sweep as sweep
 from orbitmc.inference.counting import CountingCost as CountingCost
+from orbitmc.inference.counting import count_best as count_best
+from orbitmc.inference.counting import count_draws as count_draws
 from orbitmc.inference.counting import count_joint as count_joint
 from orbitmc.inference.counting import count_log_z as count_log_z
 from orbitmc.inference.counting import count_marginals as count_marginals
+from orbitmc.inference.counting import count_names as count_names
 from orbitmc.inference.counting import count_probability as count_probability
 from orbitmc.inference.counting import counting_cost as counting_cost
 from orbitmc.inference.expectation import expect as expect
