@@ -18,8 +18,9 @@ PLAN = {
     *("groups", "symmetry", "kernels", "tuning", "sampling", "estimate", "exact", "inference"),
     *("lifted", "compare", "report", "cli"),
 }
-# 250 and 35 of the plan; since then lifted, exact, probing, hard relations, fringes, stuck
-MOST_FILES, MOST_PACKAGES = 270, 36
+# 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes,
+# tables, learning by counting, stuck places, ancestral groups
+MOST_FILES, MOST_PACKAGES = 285, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():
@@ -82,7 +83,7 @@ def test_a_question_about_a_kernel_would_be_seen():
 
 ARROW = re.compile(r"^\s*(?:from|import) orbitmc(?:\.(\w+)| import ([\w, ]+))", re.MULTILINE)
 BELOW_ALL = {"_util", "_numba", "_simd"}
-MOST_ARROWS = 55
+MOST_ARROWS = 56  # learning weighs what is counted: mln to lifted
 
 
 def arrows(home, text):

@@ -1,7 +1,9 @@
 """`orbitmc learn` writes programs with learned weights, and goes on where it stopped."""
 
+import numpy as np
 import pytest
 
+import orbitmc as om
 from orbitmc.errors import InputError
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse, read_program
@@ -118,7 +120,7 @@ def test_an_early_end_is_not_called_convergence(files):
         (("--prior", "auto"), 2, "two databases at least"),
         (("--hidden", "Cancer", "--method", "pseudo"), 2, "cannot learn from hidden atoms"),
         (("--seconds", "-1"), 2, "must be above 0"),
-        (("--set", "max_groundings=3"), 5, "over the limit of 3"),
+        (("--method", "pseudo", "--set", "max_groundings=3"), 5, "over the limit of 3"),
     ],
 )
 def test_mishaps_have_their_code_and_leave_no_file(files, words, code, complaint):
@@ -183,3 +185,74 @@ def test_a_database_is_never_overwritten(files):
     assert done.returncode == 2
     assert "overwrite" in done.stderr
     assert database.read_text() == PEOPLE
+
+
+NETWORK = "examples/sprinkler.bif"
+
+
+def learn_network(tmp_path, rows, *options):
+    table = tmp_path / "rows.csv"
+    table.write_text(rows)
+    output = tmp_path / "learned.json"
+    return orbitmc("learn", NETWORK, str(table), "-o", str(output), *options), output
+
+
+def test_a_network_is_learned_from_a_table(tmp_path):
+    rows = "day,season,rain,count\n1,dry,none,3\n2,rainy,heavy,1\n3,dry,,0\n4,dry,light,1\n"
+    ended, output = learn_network(
+        tmp_path, rows, "--ignore", "day", "--weights", "count", "--prior", "0",
+        "--fixed", "grass,sprinkler",
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    learned = om.read(output)
+    np.testing.assert_allclose(om.marginals(learned)["season"].probability, [0.8, 0.2])
+    given = om.marginals(learned, {"season": "dry"})["rain"].probability
+    np.testing.assert_allclose(given, [0.75, 0.25, 0.0], atol=1e-5)
+    assert "4 tables from 4 rows" in ended.stderr
+
+
+def test_a_network_is_scored_on_another_table(tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("season\nrainy\n")
+    ended, _output = learn_network(
+        tmp_path, "season\ndry\nrainy\n", "--held-out", str(other), "--prior", "0"
+    )
+    assert ended.returncode == 0
+    assert "mean log-probability of 1 rows -0.693147" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "words"),
+    [
+        ("season\ndry\n", ("--query", "rain"), "--query is for programs"),
+        ("season\ndry\n", ("--errors",), "--errors is for programs"),
+        ("season\ndry\n", ("--prior", "auto"), "--prior: for a network"),
+        ("season\nmonsoon\n", (), "row 0 of the table makes no sense"),
+        ("season,day\ndry,1\n", (), "column 'day' that is no variable"),
+        ("season\ndry\n", ("--weights", "count"), "no column 'count'"),
+        ("season,count\ndry,many\n", ("--weights", "count"), "no number"),
+        ("season\ndry\n", ("--fixed", "snow"), "'snow' cannot be fixed"),
+        ("season\n", (), "no rows"),
+        ("", (), "the table is empty"),
+    ],
+)
+def test_bad_tables_are_refused_kindly(tmp_path, rows, options, words):
+    ended, output = learn_network(tmp_path, rows, *options)
+    assert ended.returncode == 2
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not output.exists()
+
+
+def test_options_of_networks_are_refused_for_programs(tmp_path):
+    ended = orbitmc("learn", "a.mln", "b.db", "-o", str(tmp_path / "c.mln"), "--starts", "3")
+    assert ended.returncode == 2
+    assert "--starts is for networks" in ended.stderr
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_work(tmp_path):
+    table = tmp_path / "rows.csv"
+    table.write_text("season\ndry\n")
+    ended = orbitmc("learn", NETWORK, str(table), "-o", str(tmp_path / "learned.net"))
+    assert ended.returncode == 2
+    assert "are read, not written" in ended.stderr

@@ -257,3 +257,18 @@ def test_regions_are_not_looked_for_where_one_message_is_too_large(monkeypatch):
         cuts.clear()
         blocks.steps_within(tree, 2**10, blocks.slab_steps)
         assert min(len(cuts), 2) == wanted
+
+
+def test_no_other_cut_is_tried_when_it_is_too_late():
+    problem = plan.prepare(ising_grid(20, 20, 0.3).graph)
+    tree = build_tree(problem, range(400))
+    tried = []
+
+    def plan_slabs(tree, regions):
+        tried.append(len(regions))
+        return blocks.slab_steps(tree, regions)
+
+    blocks.steps_within(tree, 2**10, plan_slabs, until=working_time() - 1.0)
+    assert tried == [1]
+    blocks.steps_within(tree, 2**10, plan_slabs)
+    assert len(tried) > 2

@@ -165,8 +165,8 @@ def test_cells_merged_without_their_gain_would_be_seen(monkeypatch):
 
 
 def test_groundings_of_a_constant_with_itself_counted_twice_would_be_seen(monkeypatch):
-    alone = cells._alone
-    monkeypatch.setattr(cells, "_alone", lambda *given: alone(*given) + alone(*given))
+    alone = cells.alone_uses
+    monkeypatch.setattr(cells, "alone_uses", lambda *given: alone(*given) + alone(*given))
     assert worst_deviation(range(40)) > 1e-3
 
 

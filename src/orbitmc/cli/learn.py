@@ -1,4 +1,4 @@
-"""`orbitmc learn`: a program and databases in, the program with learned weights out."""
+"""`orbitmc learn`: a model or program and data in, the same with learned tables or weights out."""
 
 import time
 from pathlib import Path
@@ -8,6 +8,7 @@ import orbitmc as om
 from orbitmc._util.files import lock_file, write_text
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
+from orbitmc.cli.learn_tables import TableOptions, is_network, learn_tables
 from orbitmc.cli.options import (
     BUDGET,
     METHOD,
@@ -30,7 +31,16 @@ METHOD_HELP = (
 )
 QUERY_HELP = "Predicates to predict, as in Smokes,Cancer."
 HIDDEN_HELP = "Predicates whose unlisted atoms are hidden, not false."
-PRIOR_HELP = "Width of the prior of weights; auto: by cross-validation."
+PRIOR_HELP = (
+    "Rows that the prior of tables is worth; or the width of that of weights, auto: by "
+    "cross-validation."
+)
+IGNORE_HELP = "A column of a network's table that is no variable; may be repeated."
+WEIGHTS_HELP = "The column that says how much each row of a network's table counts."
+FIXED_HELP = "Variables of a network whose tables stay as they are."
+TIED_HELP = "Variables of a network that have the same table; may be repeated."
+START_HELP = "Begin with the tables of the network, or with what complete rows say."
+STARTS_HELP = "Learn tables from N starts, all but the first at random; the best end is taken."
 OPTIMISER_HELP = "Use sampled slopes for discriminative, with this optimiser."
 HELD_OUT_HELP = "A database to score the weights on; may be repeated."
 ERRORS_HELP = "Write a standard error beside every weight."
@@ -39,12 +49,15 @@ CHECKPOINT_HELP = "Save the last step; the same command goes on from it."
 
 @verb
 def learn(
-    program: Annotated[Path, argument("PROGRAM", "A program; weights may be missing.")],
+    program: Annotated[
+        Path, argument("MODEL", "A Bayesian network, or a program; its weights may be missing.")
+    ],
     databases: Annotated[
-        list[Path], argument("DATABASE", "What is true, in independent databases.")
+        list[Path],
+        argument("DATA", "A table as CSV for a network; independent databases for a program."),
     ],
     output: Annotated[
-        Path, option("-o --output", OUTPUT, "Where to write the learned program.", metavar="FILE")
+        Path, option("-o --output", OUTPUT, "Where to write what was learned.", metavar="FILE")
     ],
     method: Annotated[
         Literal["pseudo", "conditional", "discriminative"] | None,
@@ -60,8 +73,26 @@ def learn(
         list[Path] | None, option("--held-out", QUESTION, HELD_OUT_HELP, metavar="DATABASE")
     ] = None,
     prior: Annotated[
-        str, option("--prior", METHOD, PRIOR_HELP, metavar="STD|auto", shown=True)
-    ] = "2",
+        str | None,
+        option("--prior", METHOD, PRIOR_HELP, metavar="X|auto", shown="1 row, or a width of 2"),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, option("--ignore", QUESTION, IGNORE_HELP, metavar="COLUMN")
+    ] = None,
+    weights: Annotated[
+        str | None, option("--weights", QUESTION, WEIGHTS_HELP, metavar="COLUMN")
+    ] = None,
+    fixed: Annotated[
+        list[str] | None, option("--fixed", METHOD, FIXED_HELP, metavar="NAMES")
+    ] = None,
+    tied: Annotated[list[str] | None, option("--tied", METHOD, TIED_HELP, metavar="NAMES")] = None,
+    start: Annotated[
+        Literal["data", "model"] | None,
+        option("--start", METHOD, START_HELP, shown="data"),
+    ] = None,
+    starts: Annotated[
+        int | None, option("--starts", METHOD, STARTS_HELP, metavar="N", min=1, shown="1")
+    ] = None,
     optimiser: Annotated[
         Literal["newton", "adam"] | None,
         option(
@@ -97,17 +128,34 @@ def learn(
     debug: options.Debug = False,
     help_all: options.HelpAll = False,
 ) -> int:
-    """Learn the weights of a Markov logic program from databases."""
+    """Learn the tables of a Bayesian network, or the weights of a Markov logic program."""
     require_writable(output)
     require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)
     given = parse_assignments("learn", more)
+    of_tables = {"--ignore": ignore, "--weights": weights, "--fixed": fixed, "--tied": tied,
+                 "--start": start, "--starts": starts}  # fmt: skip
+    of_weights = {"--method": method, "--query": query, "--hidden": hidden, "--set": given,
+                  "--optimiser": optimiser, "--errors": errors, "--checkpoint": checkpoint}  # fmt: skip
+    network = is_network(program)
+    for name, value in (of_weights if network else of_tables).items():
+        if value:
+            raise InputError(
+                f"{name} is for {'programs' if network else 'networks'}, and this is a "
+                f"{'network' if network else 'program'}: leave it out"
+            )
+    if network:
+        asked_tables = TableOptions(
+            prior, weights, ignore, fixed, tied, start or "data", starts or 1, iterations, seconds,
+            seed, memory, quiet,
+        )  # fmt: skip
+        return learn_tables(program, databases, held_out or (), output, asked_tables)
 
     settings = om.mln.learning.LearningSettings(
         method=method,
         query=_names(query),
         hidden=_names(hidden),
-        deviation=_deviation(prior),
+        deviation=_deviation(prior or "2"),
         seed=seed,
         iterations=iterations,
         seconds=seconds,
@@ -133,21 +181,21 @@ def learn(
             print_remark(f"note: {warning}")
     asked = om.mln.learning.learning_record(read, [*worlds, *unseen], settings)
     with lock_file(checkpoint):
-        start = None
+        saved = None
         if checkpoint is not None and checkpoint.exists():
-            start = om.mln.learning.load(checkpoint, asked, memory=memory)
+            saved = om.mln.learning.load(checkpoint, asked, memory=memory)
             if not quiet:
-                print_remark(f"continuing after iteration {start.iteration}, from {checkpoint}")
+                print_remark(f"continuing after iteration {saved.iteration}, from {checkpoint}")
         watching = _Watching(quiet, checkpoint, asked)
         with Compiling(quiet=quiet):
             learned = om.mln.learning.learn(
-                read, worlds, settings, held_out=unseen, start=start, watch=watching
+                read, worlds, settings, held_out=unseen, start=saved, watch=watching
             )
             deviations = (
                 om.mln.learning.standard_errors(learned.task, learned.weights) if errors else None
             )
             scored = _describe_score(learned)
-        remarks = "\n".join([*_remarks(learned, settings), *scored])
+        remarks = "\n".join([*_remarks(learned), *scored])
         text = om.mln.learning.program_text(
             learned.ground, learned.weights, remarks=remarks, errors=deviations
         )
@@ -222,10 +270,9 @@ def _words(step: "om.mln.learning.Step") -> str:
     return ", ".join(known)
 
 
-def _remarks(
-    learned: "om.mln.learning.LearningResult", settings: "om.mln.learning.LearningSettings"
-) -> list[str]:
+def _remarks(learned: "om.mln.learning.LearningResult") -> list[str]:
     """What a reader of the learned program should know."""
+    settings = learned.task.settings
     about = {
         "pseudo": "pseudo-likelihood of all atoms",
         "conditional": "conditional pseudo-likelihood",
@@ -248,6 +295,11 @@ def _end(learned: "om.mln.learning.LearningResult", output: Path, quiet: bool) -
         if learned.task.settings.deviation is None:
             print_remark(
                 f"cross-validation chose a prior of width {learned.task.prior.deviation:g}"
+            )
+        if not learned.task.worlds:
+            print_remark(
+                "the likelihood was counted, and nothing was ground: "
+                f"{learned.task.explained_atoms:,} atoms are explained"
             )
         if learned.task.exact is None and not learned.task.is_hidden:
             print_remark(

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+
 from orbitmc import inference
 from orbitmc._util.text import read_text
 from orbitmc.cli import options
@@ -18,7 +20,6 @@ from orbitmc.cli.running import Display
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc import Model
     from orbitmc.inference._predict import Predictions
 
 
@@ -50,10 +51,10 @@ def predict(
     """Say how probable values are, for each row of a table."""
     source = asking.source
     model = inference.model_in(source)
-    table = read_table(rows, model, asking.settings.memory)
+    table = read_table(rows, model.domains(), asking.settings.memory)
     predictions = inference.predictions(
         source,
-        table.rows({*table.named(ignore), *table.named(ids)}),
+        table.columns({*table.named(ignore), *table.named(ids)}),
         query=inference.names_in(query, source) if query and model is source else as_one(query),
         ignore=table.named(ignore),
         ids=table.named(ids),
@@ -87,19 +88,23 @@ class Table:
             for name in ([text] if text in self.titles else options.words_in([text]))
         ]
 
-    def rows(self, plain: Container[str]) -> list[dict[str, Any]]:
-        """What each row says; cells of `plain` columns stay text."""
-        return [
-            {
-                name: cell if name in plain else _cell(cell.strip(), self.domains.get(name, ()))
-                for name, cell in zip(self.titles, cells, strict=False)
-            }
-            for cells in self.cells
-        ]
+    def columns(self, plain: Container[str]) -> inference.Columns:
+        """What the cells of each column say; those of `plain` columns stay text."""
+        columns = {}
+        for place, name in enumerate(self.titles):
+            kinds: dict[str, int] = {}
+            which = [
+                kinds.setdefault(cells[place], len(kinds)) if place < len(cells) else -1
+                for cells in self.cells
+            ]
+            values = self.domains.get(name, ())
+            said = [text if name in plain else _cell(text.strip(), values) for text in kinds]
+            columns[name] = inference.Kinds(np.array(which, dtype=np.int64), said)
+        return inference.Columns(columns, len(self.cells))
 
 
-def read_table(path: Path, model: "Model", memory: int) -> Table:
-    """Read a CSV file."""
+def read_table(path: Path, domains: Mapping[str, tuple[str, ...]], memory: int) -> Table:
+    """Read a CSV file about variables that have these values."""
     lines = list(csv.reader(read_text(path, memory=memory).content.splitlines()))
     if not lines:
         raise InputError("the table is empty: its first line names the variables", source=str(path))
@@ -115,7 +120,7 @@ def read_table(path: Path, model: "Model", memory: int) -> Table:
                 f"{len(cells)} cells under {len(titles)} titles", source=str(path), line=number
             )
         rows.append(cells)
-    return Table(titles, rows, model.domains())
+    return Table(titles, rows, domains)
 
 
 def _cell(text: str, values: tuple[str, ...]) -> str | float | None:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import compiled, has_code
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.exact.problem import Scope
@@ -145,12 +146,17 @@ class _Segment(NamedTuple):
 
 
 def steps_within(
-    tree: Tree, memory: int, plan: Callable[[Tree, tuple[Region, ...]], Steps]
+    tree: Tree,
+    memory: int,
+    plan: Callable[[Tree, tuple[Region, ...]], Steps],
+    *,
+    until: float = math.inf,
 ) -> Steps:
     """Cut the tree into as few regions as keep the peak below `memory`, or as near as can be.
 
     Where one message alone is beyond any machine, no cut helps, nor where small buckets, whose
-    tables are always there, take most of the memory.
+    tables are always there, take most of the memory. `until` is the working time after which no
+    other cut is tried.
     """
     total = ENTRY * sum(tree.messages)
     budget = float(total)
@@ -169,6 +175,7 @@ def steps_within(
             or len(regions) >= len(tree.upward)
             or budget < total / MOST_CUTS
             or ENTRY * max(tree.messages, default=0) > LARGEST_MESSAGE
+            or working_time() > until
         ):
             return best
         budget /= 2

@@ -102,7 +102,8 @@ def mean_log_weight(plan: EliminationPlan) -> float:
 
 def _mean(chances: Floats, table: Floats) -> float:
     """The mean of a table whose impossible entries have no chance."""
-    possible = table > -np.inf
+    if (possible := table > -np.inf).all():
+        return float((chances * table).sum() / chances.sum())
     return float(chances[possible] @ table[possible] / chances.sum())
 
 

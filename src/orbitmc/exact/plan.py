@@ -78,6 +78,12 @@ class EliminationPlan:
             raise ContradictionError("no state is possible: every state has weight 0")
         return answers
 
+    def at(self, beta: float) -> "EliminationPlan":
+        """The same plan at another inverse temperature: all log-weights times `beta`, above 0."""
+        tables = tuple(beta * table for table in self.problem.tables)
+        constant = beta * self.problem.constant
+        return replace(self, problem=replace(self.problem, tables=tables, constant=constant))
+
     @property
     def seconds(self) -> float:
         """About how long elimination takes on one core of 2020 or so."""
@@ -175,7 +181,7 @@ def plan_holding(
     tree = build_tree(conditioned, order)
     tables = sum(table.size for table in problem.tables)
     fixed = ENTRY * tables + ELIMINATION_OVERHEAD
-    steps = steps_within(tree, min(memory, COMFORT) - fixed, plan_steps)
+    steps = steps_within(tree, min(memory, COMFORT) - fixed, plan_steps, until=until)
     entries = [tree.table_entries(variable) for variable in order]
     return EliminationPlan(
         width=tree.width,

@@ -5,6 +5,7 @@ from orbitmc.formats.evidence import merge_evidence as merge_evidence
 from orbitmc.formats.evidence import read_evidence as read_evidence
 from orbitmc.formats.json_model import parse_json as parse_json
 from orbitmc.formats.registry import read as read
+from orbitmc.formats.registry import require_writer as require_writer
 from orbitmc.formats.registry import suffixes as suffixes
 from orbitmc.formats.registry import write as write
 from orbitmc.formats.uai import read_mar as read_mar

@@ -69,6 +69,19 @@ def read(path: str | Path, *, memory: int = MEMORY) -> Model:
     return model
 
 
+def require_writer(path: str | Path) -> Format:
+    """The format that a suffix says, if files of it are written."""
+    chosen = FORMATS.get(suffix(path))
+    if chosen is None:
+        raise _unknown(path)
+    if not chosen.writer:
+        suffixes = ", ".join(name for name, entry in FORMATS.items() if entry.writer)
+        raise InputError(
+            f"files {suffix(path)} are read, not written; write {suffixes}", source=str(path)
+        )
+    return chosen
+
+
 def write(model: Model, path: str | Path) -> None:
     """Write a model whole or not at all; the suffix says the format, `.gz` packs it.
 
@@ -81,14 +94,7 @@ def write(model: Model, path: str | Path) -> None:
     >>> om.read(path).graph.variables
     4
     """
-    chosen = FORMATS.get(suffix(path))
-    if chosen is None:
-        raise _unknown(path)
-    if not chosen.writer:
-        suffixes = ", ".join(name for name, entry in FORMATS.items() if entry.writer)
-        raise InputError(
-            f"files {suffix(path)} are read, not written; write {suffixes}", source=str(path)
-        )
+    chosen = require_writer(path)
     model.require_all_factors()
     if math.isnan(model.graph.constant):
         raise InputError(

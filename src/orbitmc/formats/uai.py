@@ -130,6 +130,7 @@ class Words:
         _require_ascii(text)
         require_memory(text.source, BYTES_PER_WORD * _count(text.content), memory)
         self.words = text.content.split()
+        self.has_underscore = "_" in text.content  # which Python allows inside numbers
         self.taken = 0
 
     @property
@@ -170,6 +171,8 @@ class Words:
             numbers = list(map(float, words))
         except ValueError:
             numbers = [number_in(word) for word in words]
+        if not self.has_underscore and min(numbers) >= 0 and sum(numbers) < math.inf:
+            return numbers
         for place, number in enumerate(numbers):
             if not 0 <= number < math.inf or "_" in words[place]:
                 raise self.error(

@@ -53,7 +53,7 @@ def resolve(evidence: Evidence, domains: Mapping[str, Sequence[str]]) -> Resolve
         if name not in domains:
             raise InputError(f"unknown variable {quote(name)}{suggestion(name, domains)}")
         values, value = domains[name], _plain(finding)
-        if _is_missing(value):
+        if is_missing(value):
             continue
         if isinstance(value, str | int | float):
             hard[name] = value_number(name, value, values)
@@ -68,7 +68,8 @@ def _plain(value: Any) -> Any:
     return value.item() if is_scalar else value
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a cell says nothing."""
     return (
         value is None
         or (isinstance(value, float) and math.isnan(value))

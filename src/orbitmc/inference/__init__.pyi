@@ -8,6 +8,10 @@ from orbitmc.inference._best import best_of_program as best_of_program
 from orbitmc.inference._draws import draws as draws
 from orbitmc.inference._information import information as information
 from orbitmc.inference._joint import joint as joint
+from orbitmc.inference._learn import Learned as Learned
+from orbitmc.inference._learn import LearningStep as LearningStep
+from orbitmc.inference._learn import learn as learn
+from orbitmc.inference._learn import log_likelihoods as log_likelihoods
 from orbitmc.inference._log_z import latest as latest
 from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
@@ -58,6 +62,8 @@ from orbitmc.inference.query import Question as Question
 from orbitmc.inference.query import names_in as names_in
 from orbitmc.inference.query import resolve_query as resolve_query
 from orbitmc.inference.reading import read as read
+from orbitmc.inference.rows import Columns as Columns
+from orbitmc.inference.rows import Kinds as Kinds
 from orbitmc.inference.rows import RowAnswerer as RowAnswerer
 from orbitmc.inference.rows import read_rows as read_rows
 from orbitmc.inference.settings import DEFAULT_SECONDS as DEFAULT_SECONDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Unpack
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from orbitmc._numba.compile_log import asked_before, spent_before
+from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import COLUMNS, generator
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.conditionals.prepared import prepare_briefly
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
 from orbitmc.estimate.features import column_means, expectations, sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import About, Marginals
@@ -27,7 +28,7 @@ from orbitmc.exact import joints
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
-from orbitmc.graph.log_weights import extremes, log_weight, partial_log_weight
+from orbitmc.graph.log_weights import extremes, large_factors, log_weight, partial_log_weight
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, from_images
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 
 
 STEPS = (1e-2, 1e-3, 1e-4)  # of beta, between exact energies that heat capacities are made of
+FARTHEST = 1 + 4 * STEPS[0]  # times beta: the coldest of these energies
 BETA_ROUNDING = 1e-15  # of an energy
 ELIMINATIONS = 8  # at each temperature, at least: marginals, the energy, and six more near it
 ENOUGH = 1e-6  # of a heat capacity: where steps cause more error, smaller ones are tried
@@ -116,19 +118,34 @@ def _solve(
     settings.schedule()  # refuses two ends
     if settings.method in ("auto", "exact"):
         plan, reason = plan_elimination(coldest.graph, settings)
-        if plan is not None and _is_affordable_at_all(len(betas), plan, settings):
-            return Sweep(tuple(_exact(asked, beta, settings) for beta in betas))
+        if plan is not None:
+            energy_at = _energies(asked.model, max(betas), settings)
+            if _is_affordable_at_all(energy_at, betas, plan, settings):
+                return Sweep(tuple(_exact(asked, beta, energy_at, settings) for beta in betas))
     else:
         reason = f"{settings.method} was asked for"
 
     return tempered_sweep(asked, betas, settings, reason, watchers)
 
 
-def _is_affordable_at_all(betas: int, plan: EliminationPlan, settings: Settings) -> bool:
-    """Whether there is time to eliminate at all temperatures, several times at each."""
+def _is_affordable_at_all(
+    energy_at: Callable[[float], float],
+    betas: Sequence[float],
+    plan: EliminationPlan,
+    settings: Settings,
+) -> bool:
+    """Whether there is time to eliminate at all temperatures, several times at each.
+
+    How long an energy takes is measured: its large tables may take longer than their sums.
+    """
     if settings.method == "exact" or settings.seconds is None:
         return True
-    return betas * ELIMINATIONS * plan.seconds <= settings.seconds - spent_before()
+    times = len(betas) * ELIMINATIONS
+    if times * plan.seconds > settings.seconds - spent_before():
+        return False
+    with Stopwatch() as watch:
+        energy_at(betas[0])
+    return times * watch.seconds <= settings.seconds - spent_before()
 
 
 def _check_betas(betas: Sequence[float]) -> list[float]:
@@ -141,10 +158,12 @@ def _check_betas(betas: Sequence[float]) -> list[float]:
     return checked
 
 
-def _exact(asked: View, beta: float, settings: Settings) -> Rung:
+def _exact(
+    asked: View, beta: float, energy_at: Callable[[float], float], settings: Settings
+) -> Rung:
     answer = marginals(asked.model.at(beta), settings=replace(settings, method="exact"))
-    energy = _energy(asked.model, beta, settings)
-    heat, off = _heat_capacity(asked.model, beta, energy, settings)
+    energy = energy_at(beta)
+    heat, off = _heat_capacity(energy_at, beta, energy)
     return Rung(
         beta,
         certain(energy, answer.about),
@@ -153,17 +172,27 @@ def _exact(asked: View, beta: float, settings: Settings) -> Rung:
     )
 
 
-def _energy(model: Model, beta: float, settings: Settings) -> float:
-    """The mean energy: minus the mean log-weight, by elimination."""
-    plan, _ = plan_elimination(
-        harden(model.at(beta)).model.graph, replace(settings, method="exact")
-    )
-    assert plan is not None  # it is asked for
-    return -joints.mean_log_weight(plan) / beta
+def _energies(model: Model, coldest: float, settings: Settings) -> Callable[[float], float]:
+    """The mean energy by inverse temperature: minus the mean log-weight, by elimination.
+
+    One plan does for all, unless weights are so large that temperatures decide what is impossible.
+    """
+    exactly = replace(settings, method="exact")
+
+    def plan_at(beta: float) -> EliminationPlan:
+        plan, _ = plan_elimination(harden(model.at(beta)).model.graph, exactly)
+        assert plan is not None  # it is asked for
+        return plan
+
+    end = coldest * FARTHEST
+    if len(large_factors(model.at(end).graph)):
+        return lambda beta: -joints.mean_log_weight(plan_at(beta)) / beta
+    plan = plan_at(end)
+    return lambda beta: -joints.mean_log_weight(plan.at(beta / end)) / beta
 
 
 def _heat_capacity(
-    model: Model, beta: float, energy: float, settings: Settings
+    energy_at: Callable[[float], float], beta: float, energy: float
 ) -> tuple[float, float]:
     """The variance of the energy times beta squared, which is how it falls with beta; its error.
 
@@ -171,7 +200,7 @@ def _heat_capacity(
     """
     candidates = []
     for step in STEPS:
-        near = {k: _energy(model, beta * (1 + k * step), settings) for k in (-4, -2, -1, 1, 2, 4)}
+        near = {k: energy_at(beta * (1 + k * step)) for k in (-4, -2, -1, 1, 2, 4)}
         fall, off = _richardson(*(-beta * _slope(near, gap, step) for gap in (1, 2)))
         lost = BETA_ROUNDING * abs(beta * energy) / step
         candidates.append((off + lost, fall))
@@ -276,6 +305,7 @@ def _moments(sums: Floats, mean: float, count: Floats) -> Floats:
 # Copies of the model stand side by side, and an exchange of two copies is a permutation of their
 # variables: a symmetry but for the temperature, which orbital Metropolis accepts or rejects.
 
+SECONDS_PER_ENTRY = 1e-7  # of all tables, at least, before the first sample
 EXCHANGES = 2  # sweeps of one copy between two exchanges: each pair has its turn once in a while
 
 
@@ -288,6 +318,7 @@ def tempered_sweep(
 ) -> Sweep:
     """Sample all temperatures in one run, or one after the other where memory is short."""
     graph = asked.model.graph
+    _require_time(len(betas) * len(graph.table), settings)
     if len(betas) > 1 and len(betas) * sampling_bytes(graph, settings) > settings.memory:
         rungs: list[Rung] = []
         for place, beta in enumerate(betas):
@@ -299,6 +330,16 @@ def tempered_sweep(
     else:
         rungs = _rungs(asked, betas, settings, reason, watchers)
     return Sweep(tuple(rungs), interrupted=rungs[-1].marginals.about.interrupted)
+
+
+def _require_time(entries: int, settings: Settings) -> None:
+    """Refuse a sweep whose tables cannot be made ready for sampling in the time there is."""
+    needed = SECONDS_PER_ENTRY * entries
+    if settings.seconds is not None and needed > settings.seconds - spent_before():
+        raise LimitError(
+            f"to sample this sweep takes about {needed:.0f} s before the first sample, for "
+            f"{entries:,} table entries: ask for more seconds, or for fewer temperatures"
+        )
 
 
 def _share_of_time(settings: Settings, waiting: int) -> Settings:

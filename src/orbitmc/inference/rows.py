@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import SEVEREST
 from orbitmc.exact.templates import Batch, Elimination, batches, chunks
-from orbitmc.graph.evidence import Seen, resolve
+from orbitmc.graph.evidence import Seen, is_missing, resolve
 from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import execute_plan, marginals
 from orbitmc.inference._predict import Errors, Predictions, Progress
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 UNSEEN, WRONG, SOFT = -1, -2, -3
 """Instead of the number of a value: not observed, not understood, or weights of values."""
 
+MOST_VALUES_OF_A_COLUMN = 1000
+
+Domains = Mapping[str, tuple[str, ...]]
 Cell = tuple[int, tuple[float, ...] | None, str]
 """The number of a value, the weights if it is soft, and what is wrong with it."""
 
@@ -99,6 +103,13 @@ def read_rows(
     problems: dict[int, str] = {}
     for column, (name, cells) in enumerate(columns.items()):
         known: dict[Any, Cell] = {}
+        if isinstance(cells, Kinds):
+            looked_up = [_understood(name, kind, domains[name], known) for kind in cells.values]
+            numbers = np.array([*(number for number, _, _ in looked_up), UNSEEN], dtype=np.int64)
+            value[column] = numbers[cells.which]
+            for row in np.flatnonzero(value[column] == WRONG).tolist():
+                problems.setdefault(row, looked_up[cells.which[row]][2])
+            continue
         for row, cell in cells:
             number, weights, wrong = _understood(name, cell, domains[name], known)
             value[column, row] = number
@@ -132,14 +143,51 @@ def _take_out(
     return copied
 
 
+@dataclass(frozen=True)
+class Kinds:
+    """The different cells of a column, and which of them each row has; -1 where none."""
+
+    which: Numbers
+    values: list[Any]
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        for row, kind in enumerate(self.which.tolist()):
+            yield row, None if kind < 0 else self.values[kind]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table by its columns, all of `count` cells."""
+
+    cells: Mapping[str, Kinds]
+    count: int
+
+
+def _frame_cells(column: Any) -> Iterable[tuple[int, Any]]:
+    """The cells of a column of a data frame; those of a plain kind are looked at once each.
+
+    Among objects, those are plain that are all text: others may be equal and mean different things,
+    such as 1 and True.
+    """
+    try:
+        which, values = column.factorize()
+    except TypeError:  # lists and mappings have no hash
+        return enumerate(column.tolist())
+    kinds = values.tolist()
+    if column.dtype == object and not all(isinstance(kind, str) for kind in kinds):
+        return enumerate(column.tolist())
+    return Kinds(np.asarray(which, dtype=np.int64), kinds)
+
+
 def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
     """The cells of each column with the numbers of their rows, and how many rows there are."""
+    if isinstance(table, Columns):
+        return dict(table.cells), table.count
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         names = list(table.columns)
         if len(set(names)) < len(names):
             raise InputError("two columns of the rows have the same name")
-        every = {name: table.iloc[:, k].tolist() for k, name in enumerate(names)}
-        return {name: enumerate(cells) for name, cells in every.items()}, len(table)
+        return {name: _frame_cells(table.iloc[:, k]) for k, name in enumerate(names)}, len(table)
     if isinstance(table, Mapping | str | bytes) or not isinstance(table, Iterable):
         raise InputError("rows of evidence are a data frame, or a list with a mapping for each row")
     columns: dict[str, list[tuple[int, Any]]] = {}
@@ -150,6 +198,51 @@ def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
         for name, cell in row.items():
             columns.setdefault(name, []).append((number, cell))
     return dict(columns), len(rows)
+
+
+def values_in(table: Any, names: Sequence[str], ignore: Sequence[str] = ()) -> Domains:
+    """The values that the cells of each column have, in order; whole numbers are no fractions.
+
+    Every column must be one of the names, or ignored; a name without a column has no values.
+    """
+    columns, count = _columns(table)
+    _take_out(columns, count, ignore, ())
+    domains: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
+    for name, cells in columns.items():
+        if name not in domains:
+            raise InputError(
+                f"the table has a column {quote(name)} that is no variable"
+                f"{suggestion(str(name), domains)}; ignore it (--ignore, ignore=)"
+            )
+        kinds = cells.values if isinstance(cells, Kinds) else (cell for _, cell in cells)
+        values = {_value_name(name, kind) for kind in kinds if not is_missing(kind)}
+        if len(values) > MOST_VALUES_OF_A_COLUMN:
+            raise InputError(
+                f"column {quote(name)} has {len(values):,} different values, more than "
+                f"{MOST_VALUES_OF_A_COLUMN:,}: put numbers into a few classes first, or ignore it"
+            )
+        domains[name] = tuple(sorted(values, key=_by_number))
+    return domains
+
+
+def _value_name(name: str, cell: Any) -> str:
+    if isinstance(cell, bool | np.bool_):
+        return str(bool(cell)).lower()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, str | int | float):
+        return str(cell)
+    raise InputError(
+        f"column {quote(name)}: {quote(cell)} is no value, but a {type(cell).__name__}"
+    )
+
+
+def _by_number(word: str) -> tuple[float, str]:
+    """Sorts numbers by size, before words."""
+    try:
+        return float(word), word
+    except ValueError:
+        return math.inf, word
 
 
 def _understood(name: str, cell: Any, values: Sequence[str], known: dict[Any, Cell]) -> Cell:
@@ -408,7 +501,7 @@ class RowAnswerer:
         possible = (rows >= 0).all(axis=0)
         self._note(batch.rows[~possible])
         rows, answered = rows[:, possible], batch.rows[possible]
-        first, which = _distinct(rows, bool(batch.soft))
+        first, which = distinct_rows(rows, bool(batch.soft))
         answers = np.full((len(self.probability), len(first)), np.nan)
         try:
             for part, (probability, possible) in self._parts(
@@ -541,7 +634,7 @@ def _require_room(needed: int, settings: Settings) -> None:
         )
 
 
-def _distinct(rows: Numbers, soft: bool) -> tuple[Numbers, Numbers]:
+def distinct_rows(rows: Numbers, soft: bool) -> tuple[Numbers, Numbers]:
     """The first of each kind of column, and which kind each column is."""
     if soft:
         return np.arange(rows.shape[1]), np.arange(rows.shape[1])

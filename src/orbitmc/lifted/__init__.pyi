@@ -2,5 +2,12 @@ from orbitmc.lifted.fragment import NotLiftableError as NotLiftableError
 from orbitmc.lifted.marginals import AtomClass as AtomClass
 from orbitmc.lifted.marginals import Counted as Counted
 from orbitmc.lifted.marginals import Lifting as Lifting
+from orbitmc.lifted.marginals import Setting as Setting
 from orbitmc.lifted.marginals import count_joint as count_joint
+from orbitmc.lifted.marginals import find_setting as find_setting
 from orbitmc.lifted.marginals import lift as lift
+from orbitmc.lifted.marginals import lift_setting as lift_setting
+from orbitmc.lifted.marginals import reweigh as reweigh
+from orbitmc.lifted.true_groundings import ObservedGroundings as ObservedGroundings
+from orbitmc.lifted.true_groundings import expected_true_groundings as expected_true_groundings
+from orbitmc.lifted.true_groundings import observed_true_groundings as observed_true_groundings

@@ -39,6 +39,12 @@ class PairField(NamedTuple):
     forward: bool
 
 
+UnaryReader = Callable[[int, Field, int], Bools]
+"""Where a field of one side has a value."""
+PairReader = Callable[[PairField, Field, int], Bools]
+"""Where a field between both sides has a value."""
+
+
 @dataclass(frozen=True)
 class Summed:
     """Fields of a constant that rules tie together and no pair reads.
@@ -134,12 +140,12 @@ def constant_weight(fragment: Fragment, propositions: Propositions) -> float:
     total = 0.0
     for rule in fragment.rules:
         if not rule.elements:
-            truth = _truth(fragment, rule, {}, propositions, (), _no_reader, _no_reader)
+            truth = rule_truth(fragment, rule, {}, propositions, (), no_reader, no_reader)
             total += float(_earn(rule.weight, truth))
     return total
 
 
-def _no_reader(side: object, field: Field, value: int) -> Bools:
+def no_reader(side: object, field: Field, value: int) -> Bools:
     raise AssertionError(f"{field} belongs to constants")
 
 
@@ -174,14 +180,14 @@ def _sides(fragment: Fragment, atom: Atom, side_of: Mapping[Element, int]) -> li
     return [side_of[atom.arguments[place]] for place in places]  # type: ignore[index]
 
 
-def _truth(
+def rule_truth(
     fragment: Fragment,
     rule: SortedRule,
     side_of: Mapping[Element, int],
     propositions: Propositions,
     shape: tuple[int, ...],
-    unary: Callable[[int, Field, int], Bools],
-    between: Callable[[PairField, Field, int], Bools],
+    unary: UnaryReader,
+    between: PairReader,
 ) -> Bools:
     """Whether a rule holds, in each entry of a table."""
     truth: dict[Atom | Comparison, Bools] = {}
@@ -208,7 +214,7 @@ def _earn(weight: float, holds: Bools) -> Floats:
     return np.asarray(weight * holds)
 
 
-def _alone(fragment: Fragment, sort: int) -> list[Uses]:
+def alone_uses(fragment: Fragment, sort: int) -> list[Uses]:
     """What rules say of a single constant of a sort, pairs of it with itself included."""
     return [
         _uses(fragment, rule, dict.fromkeys(rule.elements, 0))
@@ -217,7 +223,7 @@ def _alone(fragment: Fragment, sort: int) -> list[Uses]:
     ]
 
 
-def _together(fragment: Fragment, first: int, second: int) -> list[Uses]:
+def pair_uses(fragment: Fragment, first: int, second: int) -> list[Uses]:
     """What rules say of two different constants of two sorts: of one sort, both ways."""
     if first == second and len(fragment.sorts[first].members) < 2:
         return []
@@ -234,7 +240,7 @@ def visible_fields(fragment: Fragment) -> list[set[Field]]:
     """The fields of each sort that rules about pairs read."""
     visible: list[set[Field]] = [set() for _ in fragment.sorts]
     for first, second in itertools.combinations_with_replacement(range(len(fragment.sorts)), 2):
-        for uses in _together(fragment, first, second):
+        for uses in pair_uses(fragment, first, second):
             for side, field in uses.unary:
                 visible[(first, second)[side]].add(field)
     return visible
@@ -266,7 +272,7 @@ def written_keys(fragment: Fragment, name: str) -> Iterable[tuple[int, ...]]:
 def unary_evidence(fragment: Fragment, sort: Sort, known: Mapping[Field, Known]) -> UnaryEvidence:
     """Constants of a sort by what is known of them alone."""
     fields = fields_of_sort(fragment, sort)
-    codes = [_pattern_of(sort, known[field]) for field in fields]
+    codes = [pattern_of(sort, known[field]) for field in fields]
     sizes = [len(known[field].patterns) for field in fields]
     first, kind_of = combine_codes(codes, sizes, len(sort.members))
     patterns = {
@@ -275,7 +281,7 @@ def unary_evidence(fragment: Fragment, sort: Sort, known: Mapping[Field, Known])
     return UnaryEvidence(kind_of, patterns)
 
 
-def _pattern_of(sort: Sort, known: Known) -> Ints:
+def pattern_of(sort: Sort, known: Known) -> Ints:
     """Which pattern each member has; of a pair, with itself."""
     elements, pattern = known.elements, known.pattern
     same = (elements == elements[:, :1]).all(axis=1)
@@ -299,7 +305,7 @@ def build_cells(
     fields = fields_of_sort(fragment, sort)
     seen = tuple(field for field in fields if field in visible)
     values = _possible_cells(fragment, seen, evidence, sort)
-    alone = _alone(fragment, number)
+    alone = alone_uses(fragment, number)
     log = np.zeros(len(values))
     hidden: list[tuple[set[Field], list[Uses]]] = [
         ({field}, []) for field in fields if field not in visible
@@ -308,8 +314,8 @@ def build_cells(
         tied = {field for _, field in uses.unary} - visible
         if not tied:
             nothing = np.zeros((1, 0), np.int64)
-            weights = _cell_weights(fragment, uses, seen, values, (), nothing, propositions)
-            log = log + weights[:, 0]
+            truth = cell_truth(fragment, uses, seen, values, (), nothing, propositions)
+            log = log + _earn(uses.rule.weight, truth[:, 0])
             continue
         touched = [part for part in hidden if part[0] & tied]
         joined = (
@@ -362,11 +368,12 @@ def _sum_fields(
     values = np.indices(sizes).reshape(len(sizes), -1).T
     log = np.zeros((len(cells), len(values)))
     for uses in part[1]:
-        log = log + _cell_weights(fragment, uses, seen, cells, fields, values, propositions)
+        truth = cell_truth(fragment, uses, seen, cells, fields, values, propositions)
+        log = log + _earn(uses.rule.weight, truth)
     return Summed(fields, values, log)
 
 
-def _cell_weights(
+def cell_truth(
     fragment: Fragment,
     uses: Uses,
     seen: Sequence[Field],
@@ -374,8 +381,8 @@ def _cell_weights(
     fields: Sequence[Field],
     values: Ints,
     propositions: Propositions,
-) -> Floats:
-    """What a rule earns for one constant, in each cell and for each value of summed fields."""
+) -> Bools:
+    """Whether a rule holds for one constant, in each cell and for each value of summed fields."""
 
     def unary(side: int, field: Field, value: int) -> Bools:
         if field in seen:
@@ -383,8 +390,7 @@ def _cell_weights(
         return np.asarray(values[None, :, list(fields).index(field)] == value)
 
     shape = (len(cells), len(values))
-    truth = _truth(fragment, uses.rule, uses.side_of, propositions, shape, unary, _no_reader)
-    return _earn(uses.rule.weight, truth)
+    return rule_truth(fragment, uses.rule, uses.side_of, propositions, shape, unary, no_reader)
 
 
 # Tables of pairs.
@@ -416,7 +422,7 @@ def build_pair_tables(
         ({field}, []) for field in pair_fields(fragment, *sorts)
     ]
     unread: tuple[set[PairField], list[Uses]] = (set(), [])
-    for uses in _together(fragment, first, second):
+    for uses in pair_uses(fragment, first, second):
         touched = [part for part in parts if part[0] & uses.between]
         if not touched:
             unread[1].append(uses)
@@ -451,16 +457,29 @@ def _pair_table(
         )
     values = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), np.int64)
     shape = (len(cells[0].values), len(cells[1].values), len(values))
+    log = np.zeros(shape if part[1] else (1, 1, len(values)))
+    for uses in part[1]:
+        truth = pair_truth(fragment, uses, fields, values, cells, given)
+        log = log + _earn(uses.rule.weight, truth)
+    return PairTable(fields, values, np.broadcast_to(log, shape))
+
+
+def pair_truth(
+    fragment: Fragment,
+    uses: Uses,
+    fields: Sequence[PairField],
+    values: Ints,
+    cells: tuple[SortCells, SortCells],
+    given: Propositions,
+) -> Bools:
+    """Whether a rule holds for a pair, in each two cells and for each joint value of fields."""
+    shape = (len(cells[0].values), len(cells[1].values), len(values))
 
     def unary(side: int, field: Field, value: int) -> Bools:
         column = cells[side].values[:, cells[side].fields.index(field)] == value
         return np.asarray(column[:, None, None] if side == 0 else column[None, :, None])
 
     def between(place: PairField, field: Field, value: int) -> Bools:
-        return np.asarray(values[None, None, :, fields.index(place)] == value)
+        return np.asarray(values[None, None, :, list(fields).index(place)] == value)
 
-    log = np.zeros((shape[0], shape[1], len(values)) if part[1] else (1, 1, len(values)))
-    for uses in part[1]:
-        truth = _truth(fragment, uses.rule, uses.side_of, given, shape, unary, between)
-        log = log + _earn(uses.rule.weight, truth)
-    return PairTable(fields, values, np.broadcast_to(log, shape))
+    return rule_truth(fragment, uses.rule, uses.side_of, given, shape, unary, between)

@@ -80,9 +80,13 @@ class Schema(NamedTuple):
 
 
 class SortedRule(NamedTuple):
-    """A rule whose elements are of certain sorts; `number` counts the rules of the program."""
+    """A rule whose elements are of certain sorts; `number` counts the rules of the program.
+
+    Each of its groundings counts so many `times`; the weight is that of all of them.
+    """
 
     number: int
+    times: int
     weight: float
     formula: Formula
     elements: tuple[Element, ...]
@@ -160,8 +164,10 @@ def find_fragment(program: Program, tables: AtomTables) -> Fragment:
     sorts = _sorts(program, everything, written, named)
     rules = tuple(
         sorted_rule
-        for number, weight, rule in copies
-        for sorted_rule in _sorted_rules(number, weight, rule, program, everything, sorts, schemas)
+        for number, times, weight, rule in copies
+        for sorted_rule in _sorted_rules(
+            number, times, weight, rule, program, everything, sorts, schemas
+        )
     )
     return Fragment(program, everything, tables.atoms, tables.soft, schemas, sorts, rules, reasons)
 
@@ -297,8 +303,11 @@ def _schema(program: Program, name: str, written: frozenset[str], everything: Un
 
 def _copies(
     number: int, rule: Rule, program: Program, everything: Universe, written: frozenset[str]
-) -> Iterator[tuple[float, Rule]]:
-    """The rule with all that is written out, once for each binding of such variables."""
+) -> Iterator[tuple[int, float, Rule]]:
+    """The rule with all that is written out, once for each binding of such variables.
+
+    Before it, how many copies look the same, and what they weigh together.
+    """
     formula = _free_hard(rule)
     names = [name for name in free_variables(formula) if rule.types[name] in written]
     if rule.weight_variable and rule.weight_variable not in names:
@@ -324,17 +333,17 @@ def _copies(
             kind = rule.types[rule.weight_variable]
             weight = float(weights[everything.numbers[kind][bound[rule.weight_variable].name]])
         assert weight is not None
-        yield weight * times, replace(rule, formula=substitute(formula, bound))
+        yield times, weight * times, replace(rule, formula=substitute(formula, bound))
 
 
 # Sorts: each type without the constants that rules name, and each of these by itself.
 
 
 def _named_constants(
-    copies: Iterable[tuple[int, float, Rule]], program: Program, written: frozenset[str]
+    copies: Iterable[tuple[int, int, float, Rule]], program: Program, written: frozenset[str]
 ) -> dict[str, set[str]]:
     named: dict[str, set[str]] = {}
-    for _, _, rule in copies:
+    for _, _, _, rule in copies:
         for constant, kind in _constants(rule, program):
             if kind not in written:
                 named.setdefault(kind, set()).add(constant.name)
@@ -377,6 +386,7 @@ def _sorts(
 
 def _sorted_rules(
     number: int,
+    times: int,
     weight: float,
     rule: Rule,
     program: Program,
@@ -408,7 +418,7 @@ def _sorted_rules(
         )
     choices = [_sorts_of(element, kind_of[element], everything, sorts) for element in elements]
     for chosen in itertools.product(*choices):
-        yield SortedRule(number, weight, formula, elements, chosen)
+        yield SortedRule(number, times, weight, formula, elements, chosen)
 
 
 def _sorts_of(

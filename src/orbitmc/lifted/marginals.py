@@ -8,7 +8,7 @@ atoms have equal probabilities.
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -152,9 +152,27 @@ def _count_work(problem: CountProblem | TreeProblem) -> float:
 
 def lift(program: Program, tables: AtomTables) -> Lifting:
     """Prepare counting, without any grounding; a program that is not in the fragment is refused."""
+    return lift_setting(find_setting(program, tables))
+
+
+def find_setting(program: Program, tables: AtomTables) -> Setting:
+    """The constants of a program in groups and profiles, whatever its weights are."""
     fragment = find_fragment(program, tables)
-    facts = read_known(fragment)
-    setting = _setting(fragment, facts)
+    return _setting(fragment, read_known(fragment))
+
+
+def reweigh(setting: Setting, weights: Floats) -> Setting:
+    """The same setting with other weights of the program's rules, one each."""
+    rules = tuple(
+        rule._replace(weight=float(weights[rule.number]) * rule.times)
+        for rule in setting.fragment.rules
+    )
+    return replace(setting, fragment=replace(setting.fragment, rules=rules))
+
+
+def lift_setting(setting: Setting) -> Lifting:
+    """The count problems of a setting, and what they cost."""
+    fragment, facts = setting.fragment, setting.known
     visible = visible_fields(fragment)
     cases = []
     for propositions, log_weight in _propositions(fragment, facts):
@@ -409,7 +427,7 @@ class CountedCase:
             column = cells.values[:, cells.fields.index(name)]
             return np.asarray(np.bincount(column, weights=law, minlength=size), np.float64)
         part = next(part for part in cells.summed if name in part.fields)
-        joint = _normalise(cells.joint(part, np.array([kind]))[0])
+        joint = normalise(cells.joint(part, np.array([kind]))[0])
         column = part.values[:, part.fields.index(name)]
         return np.asarray(np.bincount(column, weights=law @ joint, minlength=size), np.float64)
 
@@ -423,13 +441,13 @@ class CountedCase:
         tables = self.case.tables[groups[g].sort, groups[h].sort]
         number, table = next((n, t) for n, t in enumerate(tables) if place in t.fields)
         known = self.case.relations.known[g, h][number]
-        joint = _normalise(table.given(known))
+        joint = normalise(table.given(known))
         weights = np.einsum("ij,ijw->w", self.pair_law(first, second), joint)
         column = table.values[:, table.fields.index(place)]
         return np.asarray(np.bincount(column, weights=weights, minlength=size), np.float64)
 
 
-def _normalise(log: Floats) -> Floats:
+def normalise(log: Floats) -> Floats:
     """Weights along the last axis that add up to one; zeros where there is none."""
     top = log.max(axis=-1, keepdims=True)
     weights = np.exp(log - np.where(np.isfinite(top), top, 0.0))
@@ -470,7 +488,7 @@ class Counted:
         return sum(part.states for case in self.cases for part in case.moments)
 
     @cached_property
-    def _shares(self) -> list[float]:
+    def shares(self) -> list[float]:
         """How probable each case is."""
         top = max(case.log_z for case in self.cases)
         weights = [math.exp(case.log_z - top) for case in self.cases]
@@ -479,21 +497,21 @@ class Counted:
     def proposition_law(self, name: Field) -> Floats:
         """How probable the values of a field are that belongs to no constant."""
         if name not in self.cases[0].case.propositions:
-            return _normalise(proposition_weights(self.setting.known[name]))
+            return normalise(proposition_weights(self.setting.known[name]))
         law = np.zeros(self.setting.fragment.schemas[name.predicate].size)
-        for share, case in zip(self._shares, self.cases, strict=True):
+        for share, case in zip(self.shares, self.cases, strict=True):
             law[case.case.propositions[name]] += share
         return law
 
     def field_law(self, profile: int, name: Field) -> Floats:
         """How probable the values of a field of a constant are."""
         laws = [case.field_law(profile, name) for case in self.cases]
-        return np.asarray(np.average(laws, axis=0, weights=self._shares))
+        return np.asarray(np.average(laws, axis=0, weights=self.shares))
 
     def pair_field_law(self, first: int, second: int, place: PairField) -> Floats:
         """How probable the values of a field between two different constants are."""
         laws = [case.pair_field_law(first, second, place) for case in self.cases]
-        return np.asarray(np.average(laws, axis=0, weights=self._shares))
+        return np.asarray(np.average(laws, axis=0, weights=self.shares))
 
     def probabilities(self, predicate: str, codes: Ints) -> Floats:
         """How probable it is that atoms of a predicate are true, by their codes."""

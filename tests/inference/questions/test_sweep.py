@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, LimitError
+from orbitmc.exact.joints import mean_log_weight
 from orbitmc.inference import _sweep as asking
 from orbitmc.inference import _sweep as tempered
 from orbitmc.inference._sweep import EnergyFeature
 from orbitmc.inference.feature_sampling import join_models
+from orbitmc.inference.plan import plan_elimination
 from tests.inference.questions.truth import hard_models, require_honest, soft_models
 from tests.oracle.enumeration import log_weights_of_all
 
@@ -165,3 +167,32 @@ def test_energies_that_were_all_the_same_still_have_an_error():
     assert rung.energy.value == 0.0
     assert rung.energy.low < 0 < rung.energy.standard_error < rung.energy.high < 1
     assert rung.heat_capacity.high > 0
+
+
+def test_one_plan_does_for_all_temperatures_unless_weights_are_large(monkeypatch):
+    planned = []
+
+    def plan(*given):
+        planned.append(given)
+        return plan_elimination(*given)
+
+    monkeypatch.setattr(tempered, "plan_elimination", plan)
+    om.sweep(om.ising_grid(3, 3, 1.0), [0.2, 0.4, 0.8])
+    assert len(planned) == 2  # whether elimination is affordable, and the plan itself
+    planned.clear()
+    om.sweep(om.ising_grid(2, 2, 1e6), [0.5, 1.0])
+    assert len(planned) > 2
+
+
+def test_a_plan_at_another_temperature_is_the_plan_of_the_model_there():
+    for _, model, _ in hard_models(60):
+        plan = om.exact.predict(model.graph)
+        for beta in (0.3, 1.7):
+            energy, _ = enumerated(model, beta)
+            assert -mean_log_weight(plan.at(beta)) / beta == pytest.approx(energy, abs=1e-9)
+
+
+def test_a_sweep_with_tables_beyond_its_seconds_is_refused(monkeypatch):
+    monkeypatch.setattr(tempered, "SECONDS_PER_ENTRY", 1e3)
+    with pytest.raises(LimitError, match=r"before the first sample.*fewer temperatures"):
+        om.sweep(om.ising_grid(3, 3, 1.0), [0.2, 0.4], method="gibbs", seconds=5.0)

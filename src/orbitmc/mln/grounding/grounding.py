@@ -215,6 +215,16 @@ class Soft:
 
 
 @dataclass(frozen=True)
+class NumberedWeights:
+    """A program, its constants, and a number for each weight, as in `Ground`."""
+
+    program: Program
+    universe: Universe
+    weights: Floats
+    first_weight: Ints
+
+
+@dataclass(frozen=True)
 class Ground:
     """A program on its constants: variables, features, and a number for each weight.
 
@@ -273,9 +283,8 @@ def ground(
     atoms, soft = _number_variables(atoms, soft_of, memory)
     sizes = [atom_table.cardinality() for atom_table in atoms.values()]
     cardinality = np.concatenate([np.zeros(0, np.int64), *sizes])
-    per_constant = [[rule.types[name] for name in rule.per_constant] for rule in program.rules]
-    copies = np.array([math.prod(map(everything.size, kinds)) for kinds in per_constant], np.int64)
-    first_weight = np.concatenate([np.zeros(1, np.int64), np.cumsum(copies)])
+    numbered = number_weights(program, everything)
+    first_weight = numbered.first_weight
     decided = np.zeros(first_weight[-1], dtype=np.int64)
     tables = Tables(atoms, everything)
     features: list[Features] = []
@@ -291,7 +300,6 @@ def ground(
             raise _locate_error(error, template.rule) from None
         features += [replace(part, weight=template.weight_of[part.weight]) for part in parts]
         decided[template.weight_of] += true
-    given_weights = [weights_of_copies(rule, everything) for rule in program.rules]
     return Ground(
         program=program,
         universe=everything,
@@ -299,10 +307,17 @@ def ground(
         cardinality=cardinality,
         features=tuple(features),
         soft=soft,
-        weights=np.concatenate([np.zeros(0), *given_weights]),
+        weights=numbered.weights,
         first_weight=first_weight,
         decided=decided,
     )
+
+
+def number_weights(program: Program, everything: Universe) -> NumberedWeights:
+    """The weights of all rules and of their copies, which belong to constants of all worlds."""
+    given = [weights_of_copies(rule, everything) for rule in program.rules]
+    first = np.cumsum([0, *map(len, given)], dtype=np.int64)
+    return NumberedWeights(program, everything, np.concatenate([np.zeros(0), *given]), first)
 
 
 def weights_of_copies(rule: Rule, universe: Universe) -> Floats:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from orbitmc._util.arrays import Floats
+from orbitmc.mln.learning.counted_likelihood import CountedLikelihood
 from orbitmc.mln.learning.expectations import Chains
 from orbitmc.mln.learning.objectives import Arrays, CompositeLikelihood, Prior, Step, require_like
 from orbitmc.mln.learning.worlds import States, TrainingWorld, TrueCounts
@@ -32,7 +33,9 @@ def maximise(
         yield step
 
 
-def first_step(objective: CompositeLikelihood, weights: Floats | None = None) -> Step:
+def first_step(
+    objective: CompositeLikelihood | CountedLikelihood, weights: Floats | None = None
+) -> Step:
     """Begin at the written weights, or at others."""
     chosen = objective.prior.mean if weights is None else weights
     value, slope = objective.value_and_slope(chosen)

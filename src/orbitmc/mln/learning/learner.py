@@ -11,9 +11,10 @@ from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import Floats
 from orbitmc._util.interrupts import check_interrupt, interruptible
 from orbitmc._util.text import MEMORY
-from orbitmc.errors import InputError, is_interrupt
+from orbitmc.errors import InputError, LimitError, is_interrupt
+from orbitmc.lifted import NotLiftableError
 from orbitmc.mln.data.database import Database, universe
-from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground
+from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground, NumberedWeights
 from orbitmc.mln.grounding.rewriting import split_into_clauses, types_to_expand
 from orbitmc.mln.language.syntax import Program
 from orbitmc.mln.learning.ascent import (
@@ -29,6 +30,12 @@ from orbitmc.mln.learning.ascent import (
     random_start,
 )
 from orbitmc.mln.learning.ascent import SAMPLED_ITERATIONS as NOISY_ITERATIONS
+from orbitmc.mln.learning.counted_likelihood import (
+    CountedLikelihood,
+    CountedWorlds,
+    count_atoms,
+    count_worlds,
+)
 from orbitmc.mln.learning.expectations import Chains, Components, are_small
 from orbitmc.mln.learning.objectives import (
     DEVIATION,
@@ -43,6 +50,7 @@ from orbitmc.mln.learning.worlds import (
     TrainingWorld,
     changes,
     concatenate_changes,
+    explained_predicates,
     training_worlds,
 )
 
@@ -83,10 +91,11 @@ class LearningSettings:
 
     `pseudo` explains all atoms, `conditional` those of the `query` predicates given the rest, both
     by pseudo-likelihood; `discriminative` explains either by likelihood. Without a method, a query
-    makes it conditional, and hidden predicates make it discriminative. `deviation` is the prior's;
-    without one it is chosen by cross-validation. An `optimiser` is for noisy slopes of the
-    likelihood; without one, worlds of small components are summed up instead. `meaning` says what
-    a weight counts for: a whole formula, or each of its clauses, as in Alchemy.
+    makes it conditional, and hidden predicates make it discriminative; so does a program that is
+    too large to be ground, if it can be counted. `deviation` is the prior's; without one it is
+    chosen by cross-validation. An `optimiser` is for noisy slopes of the likelihood; without one,
+    worlds of small components are summed up instead, and others are counted where that works.
+    `meaning` says what a weight counts for: a whole formula, or each of its clauses, as in Alchemy.
     """
 
     method: Method | None = None
@@ -121,6 +130,7 @@ class LearningSettings:
         return self.method or ("discriminative" if self.hidden else usual)
 
 
+GROUND_AT_ONCE = 10_000  # atoms to explain: the likelihood of more is counted where that works
 HIDDEN_ADVICE = "their pseudo-likelihood is not known; say discriminative"
 
 
@@ -136,18 +146,66 @@ class Task:
     ) -> None:
         self.settings = settings
         every = [*databases, *held_out]
-        worlds: tuple[TrainingWorld, ...] = training_worlds(
-            apply_weight_semantics(program, every, settings.meaning),
-            every,
-            settings.query or None,
-            hidden=settings.hidden,
-            max_groundings=settings.max_groundings,
-            memory=settings.memory,
-        )
-        self.worlds, self.held_out = worlds[: len(databases)], worlds[len(databases) :]
+        self.program = apply_weight_semantics(program, every, settings.meaning)
+        self.databases = databases
+        self.worlds: tuple[TrainingWorld, ...] = ()
+        self.held_out: tuple[TrainingWorld, ...] = ()
+        if not self._counts_at_once(bool(held_out)):
+            try:
+                worlds = self._ground(every)
+            except LimitError:
+                if not self._counts_instead(bool(held_out)):
+                    raise
+            else:
+                self.worlds, self.held_out = worlds[: len(databases)], worlds[len(databases) :]
         if self.is_hidden and settings.objective != "discriminative":
             raise InputError(f"the databases leave atoms unknown: {HIDDEN_ADVICE}")
         self.prior: Prior = prior(self.ground, deviation=self._deviation())
+
+    def _ground(self, databases: Sequence[Database]) -> tuple[TrainingWorld, ...]:
+        return training_worlds(
+            self.program,
+            databases,
+            self.settings.query or None,
+            hidden=self.settings.hidden,
+            max_groundings=self.settings.max_groundings,
+            memory=self.settings.memory,
+        )
+
+    def _counts_at_once(self, scores: bool) -> bool:
+        """Whether a likelihood of many atoms is counted, so that no world is ground."""
+        if scores or self.settings.objective != "discriminative" or self.settings.optimiser:
+            return False
+        if self.settings.hidden or self.settings.deviation is None:
+            return False
+        return self.explained_atoms > GROUND_AT_ONCE and self.counted is not None
+
+    def _counts_instead(self, scores: bool) -> bool:
+        """Whether the likelihood is counted, because what is too large to ground was to be learned.
+
+        That is for learners who named no method.
+        """
+        if self.settings.method or self.settings.query or self.settings.hidden or scores:
+            return False
+        if self.settings.deviation is None or self.settings.optimiser or self.counted is None:
+            return False
+        self.settings = replace(self.settings, method="discriminative")
+        return True
+
+    @cached_property
+    def explained_atoms(self) -> int:
+        """How many atoms learning explains, in all databases together."""
+        unseen = self.settings.hidden
+        names = explained_predicates(self.program, self.settings.query or None, unseen)
+        return count_atoms(self.program, self.databases, names)
+
+    @cached_property
+    def counted(self) -> CountedWorlds | None:
+        """The worlds as counts, where they can be counted."""
+        try:
+            return count_worlds(self.program, self.databases, self.settings.query or None)
+        except NotLiftableError:
+            return None
 
     def _deviation(self) -> float:
         if self.settings.deviation is not None:
@@ -156,9 +214,12 @@ class Task:
         return best_deviation(self.worlds)
 
     @property
-    def ground(self) -> Ground:
-        """One of the worlds: all number weights alike."""
-        return self.worlds[0].ground
+    def ground(self) -> Ground | NumberedWeights:
+        """One of the worlds: all number weights alike. Where none is ground, that is all."""
+        if self.worlds:
+            return self.worlds[0].ground
+        assert self.counted is not None
+        return self.counted.numbered
 
     @property
     def is_hidden(self) -> bool:
@@ -172,17 +233,19 @@ class Task:
         )
 
     @cached_property
-    def likelihood(self) -> CompositeLikelihood | None:
-        """The likelihood, where all states of all components can be listed."""
+    def likelihood(self) -> CompositeLikelihood | CountedLikelihood | None:
+        """The likelihood, where all states of all components can be listed, or worlds counted."""
         components = [Components(world) for world in self.worlds]
-        if not are_small(components):
-            return None
+        if not components or not are_small(components):
+            if self.is_hidden or self.counted is None:
+                return None
+            return CountedLikelihood(self.counted, self.prior)
         return CompositeLikelihood(
             concatenate_changes([world.changes() for world in components]), self.prior
         )
 
     @cached_property
-    def exact(self) -> CompositeLikelihood | None:
+    def exact(self) -> CompositeLikelihood | CountedLikelihood | None:
         """What is maximised, unless its slopes are noisy."""
         if self.settings.objective != "discriminative":
             return self.pseudo_likelihood
@@ -204,6 +267,8 @@ class Task:
         if self.exact is None:
             return self._noisy_steps(start)
         wanted = self.settings.iterations or ITERATIONS
+        if isinstance(self.exact, CountedLikelihood):
+            return self.exact.climb(start or self.first(), iterations=wanted)
         climbing = expectation_maximisation if self.is_hidden else maximise
         return climbing(self.exact, start or self.first(), iterations=wanted)
 
@@ -241,7 +306,7 @@ class LearningResult:
     interrupted: bool = False
 
     @property
-    def ground(self) -> Ground:
+    def ground(self) -> Ground | NumberedWeights:
         return self.task.ground
 
     @property

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, diags_array
 
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
-from orbitmc.mln.grounding.grounding import Ground
+from orbitmc.mln.grounding.grounding import Ground, NumberedWeights
 from orbitmc.mln.learning.worlds import Changes
 
 # What is believed of weights before data are seen, and which of them are learned.
@@ -54,7 +54,7 @@ class Prior:
         return weights
 
 
-def prior(ground: Ground, *, deviation: float = DEVIATION) -> Prior:
+def prior(ground: Ground | NumberedWeights, *, deviation: float = DEVIATION) -> Prior:
     """Believe what is written; a fixed formula without a weight makes no sense."""
     if not deviation > 0 or not np.isfinite(deviation):
         raise InputError(f"the standard deviation of weights must be above 0, not {deviation}")

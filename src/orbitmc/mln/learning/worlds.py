@@ -65,26 +65,48 @@ def training_worlds(
     [[1, 0]]
     """
     unseen = frozenset(hidden)
+    names = explained_predicates(program, explained, unseen)
+    worlds = []
+    for database, evidence in zip(
+        databases, evidence_of_databases(program, databases, names), strict=True
+    ):
+        world = explaining_world(program, names)
+        grounded = ground(program, evidence, world, max_groundings=max_groundings, memory=memory)
+        _require_decided(grounded, names)
+        worlds.append(TrainingWorld(grounded, *_data_values(grounded, database, names, unseen)))
+    return tuple(worlds)
+
+
+def explained_predicates(
+    program: Program, explained: Iterable[str] | None, unseen: frozenset[str]
+) -> frozenset[str]:
+    """The predicates whose atoms are explained; all that formulas have, unless they are named."""
     names = predicates_to_explain(program) if explained is None else frozenset(explained) | unseen
     _require_predicates(program, names | unseen)
     if not unseen <= names:
         raise InputError(f"no formula has the hidden predicate {min(unseen - names)}")
+    return names
+
+
+def explaining_world(program: Program, explained: frozenset[str]) -> World:
+    """Atoms of explained predicates are open, all others are known."""
+    return World(query=explained, closed=frozenset(program.predicates) - explained)
+
+
+def evidence_of_databases(
+    program: Program, databases: Sequence[Database], explained: frozenset[str]
+) -> Iterator[Database]:
+    """What is given in each database: its constants, and all that is not explained."""
     if not databases:
         raise InputError("learning needs a database at least")
     kinds = {rule.types[name] for rule in program.rules for name in rule.per_constant}
     everything = universe(program, databases).constants  # weights are numbered by these types
     shared = {kind: everything[kind] for kind in sorted(kinds)}
-    worlds = []
     for database in databases:
-        _require_certain(database, names)
+        _require_certain(database, explained)
         filled = replace(database, constants={**database.constants, **shared})
-        facts = {name: facts for name, facts in database.facts.items() if name not in names}
-        evidence = Database(facts, universe(program, [filled]).constants)
-        world = World(query=names, closed=frozenset(program.predicates) - names)
-        grounded = ground(program, evidence, world, max_groundings=max_groundings, memory=memory)
-        _require_decided(grounded, names)
-        worlds.append(TrainingWorld(grounded, *_data_values(grounded, database, names, unseen)))
-    return tuple(worlds)
+        facts = {name: facts for name, facts in database.facts.items() if name not in explained}
+        yield Database(facts, universe(program, [filled]).constants)
 
 
 def _require_predicates(program: Program, names: frozenset[str]) -> None:

@@ -10,7 +10,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.mln.data.database import Universe
 from orbitmc.mln.grounding.atoms import constant_text
-from orbitmc.mln.grounding.grounding import Ground
+from orbitmc.mln.grounding.grounding import Ground, NumberedWeights
 from orbitmc.mln.language.syntax import (
     And,
     Arithmetic,
@@ -37,7 +37,11 @@ from orbitmc.mln.language.syntax import (
 
 
 def program_text(
-    ground: Ground, weights: Floats, *, remarks: str = "", errors: Floats | None = None
+    ground: Ground | NumberedWeights,
+    weights: Floats,
+    *,
+    remarks: str = "",
+    errors: Floats | None = None,
 ) -> str:
     """A program with these weights; rules with `+` are written out, one for each copy.
 
@@ -74,7 +78,9 @@ def _declaration(predicate: Predicate) -> str:
     return f"{star}{predicate.name}({', '.join(kinds)})" if kinds else f"{star}{predicate.name}"
 
 
-def _rule_lines(ground: Ground, rule: Rule, weights: Floats, errors: Floats) -> Iterator[str]:
+def _rule_lines(
+    ground: Ground | NumberedWeights, rule: Rule, weights: Floats, errors: Floats
+) -> Iterator[str]:
     if rule.per_constant:
         yield f"// {rule.text or _rule_text(rule, ground.program, {})}"
     constants = [ground.universe.constants[rule.types[name]] for name in rule.per_constant]

@@ -1,0 +1,208 @@
+"""How often every family of a Bayesian network has each of its values, given rows of evidence.
+
+A family is a variable with its parents; its table has the probabilities of the variable given them.
+Expected counts of families are what tables are learned from, and what says how an answer changes
+with a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._numba.compile_log import require_time
+from orbitmc._util.arrays import Floats, Numbers
+from orbitmc.exact.problem import Problem, Scope
+from orbitmc.exact.templates import Batch, Elimination, batches, chunks, template
+from orbitmc.graph.factor_graph import FactorGraph
+
+Likelihood = Callable[[int, Numbers], Floats]
+"""Log-weights [value, row] of what a column says in some rows."""
+
+
+class Family(NamedTuple):
+    """A factor that holds the probabilities of one variable, at `axis` of its scope."""
+
+    factor: int
+    scope: Scope
+    axis: int
+
+
+def families_of(graph: FactorGraph) -> tuple[Family, ...] | None:
+    """The family of every variable; None if the graph is no Bayesian network by its scopes.
+
+    Every factor belongs to one variable, so that no variable is its own ancestor. There is at most
+    one such way: a variable that only one factor can belong to is found at every step.
+
+    >>> import orbitmc as om
+    >>> [family.scope for family in families_of(om.read("examples/sprinkler.bif").graph)]
+    [(0,), (0, 1), (0, 2), (1, 2, 3)]
+    """
+    scopes = [tuple(graph.scope_of(factor).tolist()) for factor in range(graph.factors)]
+    if graph.factors != graph.variables or graph.first_clause < graph.factors:
+        return None
+    left = [len(scope) for scope in scopes]
+    open_sum = [sum(scope) for scope in scopes]
+    readers: list[list[int]] = [[] for _ in range(graph.variables)]
+    for factor, scope in enumerate(scopes):
+        for variable in scope:
+            readers[variable].append(factor)
+    families: list[Family | None] = [None] * graph.variables
+    ready = [factor for factor, count in enumerate(left) if count == 1]
+    while ready:
+        factor = ready.pop()
+        if left[factor] != 1:
+            return None  # two factors belong to one variable
+        child = open_sum[factor]
+        families[child] = Family(factor, scopes[factor], scopes[factor].index(child))
+        for reader in readers[child]:
+            left[reader] -= 1
+            open_sum[reader] -= child
+            if left[reader] == 1:
+                ready.append(reader)
+    known = tuple(family for family in families if family is not None)
+    return known if len(known) == graph.variables else None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Expected counts of each family, as its table; and the log-probability of every row."""
+
+    tables: list[Floats]
+    log_likelihood: Floats
+
+
+@dataclass(frozen=True)
+class EvidenceRows:
+    """What rows say of some `variables`: numbers of values [column, row], -1 where nothing.
+
+    What is marked as `soft` [column, row] has log-weights instead. A row counts by its `weight`.
+    """
+
+    variables: tuple[int, ...]
+    value: Numbers
+    soft: NDArray[np.bool_]
+    weight: Floats
+    likelihood: Likelihood
+
+
+class FamilyCounter:
+    """Counts families in the same rows again and again, as their tables change."""
+
+    def __init__(
+        self, sizes: Sequence[int], scopes: Sequence[Scope], rows: EvidenceRows, memory: int
+    ) -> None:
+        self.sizes, self.scopes, self.rows, self.memory = tuple(sizes), tuple(scopes), rows, memory
+        self.column = {variable: k for k, variable in enumerate(rows.variables)}
+        self.is_complete = len(self.column) == len(self.sizes) and bool((rows.value >= 0).all())
+        observed = (rows.value >= 0) | rows.soft
+        self.batches = [] if self.is_complete else batches(observed, rows.soft)
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Let counting end with a `KeyboardInterrupt`."""
+        self.stopped = True
+
+    def complete_counts(self, number: int) -> Floats:
+        """Counts of one family in rows that have all of it."""
+        scope = self.scopes[number]
+        shape = [self.sizes[v] for v in scope]
+        if any(v not in self.column for v in scope):
+            return np.zeros(shape)
+        values = self.rows.value[[self.column[v] for v in scope]]
+        weight = self.rows.weight
+        if not self.is_complete:
+            chosen = (values >= 0).all(axis=0)
+            values, weight = values[:, chosen], weight[chosen]
+        place = np.ravel_multi_index(tuple(values), shape)
+        counts = np.bincount(place, weights=weight, minlength=math.prod(shape))
+        return counts.astype(np.float64).reshape(shape)
+
+    def counts(self, log_tables: Sequence[Floats]) -> Counts:
+        """Expected counts of all families where these are their tables."""
+        if self.is_complete:
+            return self._count_complete(log_tables)
+        tables = [np.zeros([self.sizes[v] for v in scope]) for scope in self.scopes]
+        log_likelihood = np.empty(self.rows.value.shape[1])
+        problem = self._problem(log_tables)
+        for batch in self.batches:
+            variables = self.rows.variables
+            elimination = Elimination(
+                template(
+                    problem,
+                    [variables[k] for k in batch.hard],
+                    [variables[k] for k in batch.soft],
+                    seconds=0.0,
+                )
+            )
+            for part in chunks(elimination, len(batch.rows), self.memory):
+                require_time()
+                if self.stopped:
+                    raise KeyboardInterrupt
+                rows = batch.rows[part]
+                log_likelihood[rows] = self._add(tables, elimination, batch, rows)
+        return Counts(tables, log_likelihood)
+
+    def _count_complete(self, log_tables: Sequence[Floats]) -> Counts:
+        """Counts of rows that leave nothing open."""
+        log_likelihood = np.zeros(self.rows.value.shape[1])
+        for scope, table in zip(self.scopes, log_tables, strict=True):
+            values = self.rows.value[[self.column[v] for v in scope]]
+            log_likelihood += table.reshape(-1)[np.ravel_multi_index(tuple(values), table.shape)]
+        tables = [self.complete_counts(number) for number in range(len(self.scopes))]
+        return Counts(tables, log_likelihood)
+
+    def _problem(self, log_tables: Sequence[Floats]) -> Problem:
+        numbers = range(len(self.sizes))
+        return Problem(
+            sizes=self.sizes,
+            scopes=self.scopes,
+            tables=tuple(log_tables),
+            constant=0.0,
+            cardinality=self.sizes,
+            possible=tuple(np.arange(size) for size in self.sizes),
+            place=tuple(numbers),
+        )
+
+    def _add(
+        self, tables: Sequence[Floats], elimination: Elimination, batch: Batch, rows: Numbers
+    ) -> Floats:
+        """Add the families of some rows to the tables; gives the rows' log-probabilities."""
+        known = self.rows.value[np.ix_(np.array(batch.hard, np.int64), rows)]
+        upward = elimination.upward(known, [self.rows.likelihood(k, rows) for k in batch.soft])
+        log_z = np.broadcast_to(upward.log_z(), len(rows))
+        weight = np.where(log_z > -np.inf, self.rows.weight[rows], 0.0)
+        place, column = elimination.template.place, {}
+        for number, k in enumerate(batch.hard):
+            column[self.rows.variables[k]] = number
+        free = [tuple(v for v in scope if v in place) for scope in self.scopes]
+        open_scopes = [tuple(place[v] for v in scope) for scope in free]
+        joints = elimination.joints(upward, open_scopes)
+        for table, scope, open_variables, joint in zip(
+            tables, self.scopes, free, joints, strict=True
+        ):
+            seen = [v for v in scope if v in column]
+            counts = _spread(joint, [known[column[v]] for v in seen],
+                             [self.sizes[v] for v in seen], weight)  # fmt: skip
+            order = [(*open_variables, *seen).index(v) for v in scope]
+            shape = [self.sizes[v] for v in (*open_variables, *seen)]
+            table += counts.reshape(shape).transpose(order)
+        return log_z
+
+
+def _spread(
+    joint: Floats, values: Sequence[Numbers], sizes: Sequence[int], weight: Floats
+) -> Floats:
+    """Sum [free values, row] over rows, for every joint value of what the rows observe."""
+    flat = joint.reshape(-1, joint.shape[-1])
+    if not values:
+        return flat @ weight if flat.shape[1] == len(weight) else flat[:, 0] * weight.sum()
+    place = np.ravel_multi_index(list(values), list(sizes))
+    count = math.prod(sizes)
+    rows = np.broadcast_to(flat, (len(flat), len(weight))) * weight
+    return np.stack([np.bincount(place, weights=row, minlength=count) for row in rows])

@@ -1,0 +1,497 @@
+"""Learn the tables of a Bayesian network from rows of data, with or without holes.
+
+Where rows leave variables open, expectation maximisation: the expected counts of every family given
+what each row says, then the tables that fit these counts best, and again. A Dirichlet prior adds
+pseudo-counts. What is maximised, the log-likelihood of the rows and that of the prior, never falls.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orbitmc._numba.compile_log import time_limit
+from orbitmc._util.arrays import Floats
+from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
+from orbitmc._util.text import MEMORY, quote, suggestion
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.exact.families import Counts, EvidenceRows, Family, FamilyCounter, families_of
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.model import Model
+from orbitmc.inference.query import Names
+from orbitmc.inference.rows import SOFT, distinct_rows, read_rows, values_in
+
+PRIOR = 1.0
+TOLERANCE = 1e-6
+MOST_ITERATIONS = 1000
+SLACK = 1e-9  # of a log-likelihood: what rounding may take from it
+SMOOTHING = 1.0  # pseudo-rows behind the tables that learning begins with
+FEW_CASES = 1.0  # rows that have all of a family: with fewer, its first table is drawn at random
+
+Structure = Mapping[str, Sequence[str]]
+"""The parents of each variable."""
+
+
+class LearningStep(NamedTuple):
+    """How learning goes: which start, which iteration, and the log-likelihood with its prior."""
+
+    start: int
+    iteration: int
+    objective: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A network whose tables were learned from `rows`.
+
+    `log_likelihood` is that of the rows, by natural logarithms and weights; `objective` has the
+    prior added. `objectives` are what all starts reached; the best one is the answer. `counts` are
+    expected numbers of rows by variable, [parents, value].
+    """
+
+    model: Model
+    log_likelihood: float
+    objective: float
+    objectives: tuple[float, ...]
+    rows: int
+    iterations: int
+    converged: bool
+    interrupted: bool = False
+    seconds: float = 0.0
+    prior: float = PRIOR
+    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    counts: Mapping[str, Floats] = field(default_factory=dict, repr=False)
+    tables: Mapping[str, Floats] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        holes = "in one pass" if self.iterations == 1 else f"{self.iterations} iterations"
+        end = "" if self.converged else ", not converged"
+        return (
+            f"Learned({len(self.parents)} tables from {self.rows:,} rows, {holes}{end}, "
+            f"log-likelihood {self.log_likelihood:,.6g})"
+        )
+
+
+@interruptible()
+def learn(
+    model: Model | Structure,
+    table: Any,
+    *,
+    prior: float = PRIOR,
+    weights: ArrayLike | None = None,
+    ignore: Names = (),
+    fixed: Names = (),
+    tied: Sequence[Sequence[str]] = (),
+    start: str = "data",
+    starts: int = 1,
+    tolerance: float = TOLERANCE,
+    iterations: int = MOST_ITERATIONS,
+    seconds: float | None = None,
+    seed: int = 0,
+    memory: int = MEMORY,
+    watch: Callable[[LearningStep], None] | None = None,
+) -> Learned:
+    """Learn the tables of a Bayesian network from a table with a row for each case.
+
+    `model` is a network, whose tables are learned anew, or the parents of each variable; then
+    values are those that the table has. `table` is a data frame, or a list with a mapping for each
+    row; None and NaN are holes, and a variable without a column is hidden. Complete rows are
+    counted; others are learned from by expectation maximisation, until what is maximised changes by
+    less than `tolerance` of itself.
+
+    The `prior` is a Dirichlet prior worth so many rows, shared out evenly over the entries of
+    each table; 0 gives maximum likelihood. Rows may have `weights`. Tables of `fixed` variables
+    stay as they are; those of variables that are `tied` are the same. Learning begins with what
+    rows say that have all of a family, and with random tables where there are no such rows, or
+    with the tables of the model (`start="model"`); of several `starts` the best end is taken.
+    Ctrl-C, or the end of the `seconds`, gives the tables learned so far.
+
+    >>> import orbitmc as om
+    >>> days = [{"season": "rainy", "rain": "heavy"}, {"season": "rainy"}, {"season": "dry"}]
+    >>> learned = om.learn(om.read("examples/sprinkler.bif"), days * 20)
+    >>> learned.tables["season"].round(3).tolist()
+    [0.336, 0.664]
+    >>> people = [{"smoke": True, "cough": True}] * 3 + [{"smoke": False, "cough": None}] * 2
+    >>> people += [{"smoke": False, "cough": False}]
+    >>> learned = om.learn({"smoke": [], "cough": ["smoke"]}, people, prior=0)
+    >>> learned.model.domains()["cough"], learned.tables["cough"].round(3).tolist()
+    (('false', 'true'), [[1.0, 0.0], [0.0, 1.0]])
+    """
+    begun = time.perf_counter()
+    _check(prior, starts, tolerance, iterations, start)
+    network = model if isinstance(model, Model) else _network(model, table, _as_list(ignore))
+    every = read_evidence_rows(network, table, _as_list(ignore))
+    rows, count = _with_weights(every, weights), len(every.weight)
+    task = _Task(network, _families(network), prior, _as_list(fixed), tied)
+    search = _Search(task, rows, count, tolerance, iterations, memory, watch)
+    rng = np.random.default_rng(seed)
+    with stop_on_ctrl_c(search.stop), time_limit(math.inf if seconds is None else seconds):
+        for number in range(1 if search.counter.is_complete else starts):
+            search.climb(number, search.first_tables(start, number, rng))
+    return replace(search.best(), seconds=time.perf_counter() - begun)
+
+
+def log_likelihoods(
+    model: Model, table: Any, *, ignore: Names = (), memory: int = MEMORY
+) -> Floats:
+    """The log-probability of what each row of a table says, under a Bayesian network.
+
+    >>> import orbitmc as om
+    >>> network = om.read("examples/sprinkler.bif")
+    >>> om.inference.log_likelihoods(network, [{"season": "rainy"}, {}]).round(3).tolist()
+    [-0.916, 0.0]
+    """
+    rows = read_evidence_rows(model, table, _as_list(ignore))
+    families = _families(model)
+    scopes = [family.scope for family in families]
+    counter = FamilyCounter(model.graph.cardinality.tolist(), scopes, rows, memory)
+    tables = [model.graph.table_values(family.factor) for family in families]
+    return counter.counts(tables).log_likelihood
+
+
+def _as_list(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check(prior: float, starts: int, tolerance: float, iterations: int, start: str) -> None:
+    if not 0 <= prior < math.inf:
+        raise InputError(f"a prior is worth some rows, 0 or more, not {prior!r}")
+    if starts < 1 or iterations < 1:
+        raise InputError("learning needs one start and one iteration at least")
+    if not 0 < tolerance < 1:
+        raise InputError(f"the tolerance is between 0 and 1, not {tolerance!r}")
+    if start not in ("data", "model"):
+        raise InputError(f"learning starts from 'data' or from the 'model', not {start!r}")
+
+
+def _families(model: Model) -> tuple[Family, ...]:
+    if model.observed:
+        names = ", ".join(map(quote, model.observed))
+        raise InputError(f"tables are learned without evidence, but {names} is observed")
+    families = families_of(model.graph)
+    if families is None:
+        raise InputError(
+            "this model is no Bayesian network: learning needs one factor for each variable, which "
+            "holds its probabilities given its parents"
+        )
+    return families
+
+
+def _network(structure: Structure, table: Any, ignore: Sequence[str]) -> Model:
+    """A network with these parents, values from the data, and even tables."""
+    if not isinstance(structure, Mapping):
+        raise InputError(
+            "tables are learned for a model, or for a mapping from variables to their parents, not "
+            f"for {quote(structure)}"
+        )
+    parents = {name: _as_list(given) for name, given in structure.items()}
+    for name, given in parents.items():
+        for parent in given:
+            if parent not in parents:
+                near = suggestion(parent, parents)
+                raise InputError(
+                    f"{quote(parent)}, a parent of {quote(name)}, is no variable{near}"
+                )
+        if len(set(given)) < len(given):
+            raise InputError(f"{quote(name)} has a parent twice")
+    try:
+        tuple(TopologicalSorter(parents).static_order())
+    except CycleError as error:
+        circle = " -> ".join(map(str, reversed(error.args[1])))
+        raise InputError(f"a variable is its own ancestor: {circle}") from None
+    domains = values_in(table, tuple(parents), ignore)
+    for name, values in domains.items():
+        if len(values) < 2:
+            said = f"only {quote(values[0])}" if values else "nothing"
+            raise InputError(f"the table says {said} of {quote(name)}: a variable needs two values")
+    names = tuple(parents)
+    number = {name: variable for variable, name in enumerate(names)}
+    builder = Builder([len(domains[name]) for name in names])
+    for name, given in parents.items():
+        scope = (*given, name)
+        shape = [len(domains[member]) for member in scope]
+        builder.add_factor([number[member] for member in scope], np.full(shape, -np.log(shape[-1])))
+    return Model(builder.build(), names, tuple(domains[name] for name in names))
+
+
+def read_evidence_rows(model: Model, table: Any, ignore: Sequence[str]) -> EvidenceRows:
+    """What the rows of a table say, each with weight 1; rows that make no sense are refused."""
+    rows = read_rows(model, table, ignore)
+    count = rows.value.shape[1]
+    for row, words in sorted(rows.problems.items())[:1]:
+        more = f" (and {len(rows.problems) - 1:,} more rows)" if len(rows.problems) > 1 else ""
+        raise InputError(f"row {row} of the table makes no sense{more}: {words}")
+    if not count:
+        raise InputError("the table has no rows")
+    variables = tuple(model.index[name] for name in rows.names)
+    sizes = [int(model.graph.cardinality[variable]) for variable in variables]
+    return EvidenceRows(
+        variables=variables,
+        value=rows.value,
+        soft=rows.value == SOFT,
+        weight=np.ones(count),
+        likelihood=lambda column, chosen: rows.likelihood(column, chosen, sizes[column]),
+    )
+
+
+def _with_weights(rows: EvidenceRows, weights: ArrayLike | None) -> EvidenceRows:
+    """Rows that say the same, once, with their weights."""
+    count = len(rows.weight)
+    weight = rows.weight if weights is None else np.asarray(weights, dtype=np.float64)
+    if weight.shape != (count,) or not np.isfinite(weight).all() or (weight < 0).any():
+        raise InputError(f"weights are {count:,} numbers, 0 or more, one for each row")
+    if not weight.sum() > 0:
+        raise InputError("all rows have weight 0: there is nothing to learn from")
+    if rows.soft.any() or (rows.value >= 0).all():
+        return replace(rows, weight=weight)
+    first, which = distinct_rows(rows.value, soft=False)
+    return EvidenceRows(
+        variables=rows.variables,
+        value=rows.value[:, first],
+        soft=rows.soft[:, first],
+        weight=np.bincount(which, weights=weight, minlength=len(first)).astype(np.float64),
+        likelihood=lambda column, chosen: rows.likelihood(column, first[chosen]),
+    )
+
+
+class _Task:
+    """A network to learn: which tables, the pseudo-counts of each, which are the same."""
+
+    def __init__(
+        self,
+        model: Model,
+        families: tuple[Family, ...],
+        prior: float,
+        fixed: Sequence[str],
+        tied: Sequence[Sequence[str]],
+    ) -> None:
+        self.model, self.families, self.prior = model, families, prior
+        self.sizes = tuple(model.graph.cardinality.tolist())
+        self.scopes = tuple(family.scope for family in families)
+        self.fixed = {self._variable(name, "fixed") for name in fixed}
+        self.group = list(range(len(families)))  # a variable with the same table
+        for names in tied:
+            members = [self._variable(name, "tied") for name in names]
+            for member in members:
+                self._require_alike(members[0], member)
+                if self.group[member] != member or member in self.fixed:
+                    raise InputError(
+                        f"the table of {quote(model.names[member])} is tied twice, or fixed as well"
+                    )
+            for member in members:
+                self.group[member] = members[0]
+        self.given = [model.graph.table_values(family.factor) for family in families]
+
+    def _variable(self, name: str, what: str) -> int:
+        if name not in self.model.index:
+            near = suggestion(str(name), self.model.index)
+            raise InputError(f"{quote(name)} cannot be {what}: it is no variable{near}")
+        return self.model.index[name]
+
+    def _shape(self, variable: int) -> tuple[int, ...]:
+        return tuple(self.sizes[member] for member in self.scopes[variable])
+
+    def _require_alike(self, first: int, second: int) -> None:
+        axes = self.families[first].axis, self.families[second].axis
+        if self._shape(first) != self._shape(second) or axes[0] != axes[1]:
+            names = self.model.names
+            raise InputError(
+                f"{quote(names[first])} and {quote(names[second])} cannot have the same table: "
+                f"{self._shape(first)} and {self._shape(second)} entries"
+            )
+
+    def pseudo_counts(self, variable: int) -> float:
+        """What the prior adds to every entry of a table."""
+        return self.prior / math.prod(self._shape(variable))
+
+    def learned(self) -> list[int]:
+        """Variables whose tables are learned, one of each group."""
+        return [v for v, first in enumerate(self.group) if v == first and v not in self.fixed]
+
+    def fit(self, counts: Sequence[Floats], before: Sequence[Floats]) -> list[Floats]:
+        """The log-tables that fit expected counts and the prior best."""
+        summed = {v: counts[v] + self.pseudo_counts(v) for v in self.learned()}
+        for variable, first in enumerate(self.group):
+            if first != variable:
+                summed[first] = summed[first] + counts[variable]
+        tables = list(before)
+        for variable, first in enumerate(self.group):
+            if first in summed:
+                tables[variable] = _normalise(
+                    summed[first], self.families[variable].axis, before[variable]
+                )
+        return tables
+
+    def log_prior(self, log_tables: Sequence[Floats]) -> float:
+        """The logarithm of the prior, less a constant."""
+        if self.prior == 0:
+            return 0.0
+        return math.fsum(self.pseudo_counts(v) * float(log_tables[v].sum()) for v in self.learned())
+
+    def by_child(self, variable: int, table: Floats) -> Floats:
+        """A table with the variable itself last."""
+        return np.moveaxis(table, self.families[variable].axis, -1)
+
+    def build(self, log_tables: Sequence[Floats]) -> Model:
+        """The network with these tables."""
+        builder = Builder(self.sizes)
+        owner = {family.factor: variable for variable, family in enumerate(self.families)}
+        for factor in range(len(self.families)):
+            variable = owner[factor]
+            builder.add_factor(self.scopes[variable], log_tables[variable])
+        return replace(self.model, graph=builder.build(), doubts=())
+
+
+def _normalise(counts: Floats, axis: int, before: Floats) -> Floats:
+    """Logarithms of shares along an axis; as before where nothing was counted."""
+    total = counts.sum(axis=axis, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total > 0, np.log(counts) - np.log(total), before)
+
+
+class _End(NamedTuple):
+    """Where a start ended."""
+
+    log_tables: list[Floats]
+    counts: Counts
+    objective: float
+    iterations: int
+    converged: bool
+
+
+class _Search:
+    """Climbs from several starts; knows the best end so far."""
+
+    def __init__(
+        self,
+        task: _Task,
+        rows: EvidenceRows,
+        count: int,
+        tolerance: float,
+        iterations: int,
+        memory: int,
+        watch: Callable[[LearningStep], None] | None,
+    ) -> None:
+        self.task, self.rows, self.count = task, rows, count
+        self.tolerance, self.iterations, self.watch = tolerance, iterations, watch
+        self.counter = FamilyCounter(task.sizes, task.scopes, rows, memory)
+        self.ends: list[_End] = []
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Let the search end with what it has."""
+        self.counter.stop()
+
+    def first_tables(self, start: str, number: int, rng: np.random.Generator) -> list[Floats]:
+        """Tables to begin with: of the model, of complete families, or random ones."""
+        task = self.task
+        if start == "model" and number == 0:
+            return list(task.given)
+        counts = []
+        for variable, family in enumerate(task.families):
+            cases = self.counter.complete_counts(variable)
+            if number > 0 or cases.sum() < FEW_CASES:
+                shape = list(np.moveaxis(cases, family.axis, -1).shape)
+                shares = rng.dirichlet(np.ones(shape[-1]), math.prod(shape[:-1]))
+                cases = (1.0 + task.prior) * np.moveaxis(shares.reshape(shape), -1, family.axis)
+            counts.append(cases + SMOOTHING / cases.size)
+        return task.fit(counts, task.given)
+
+    def climb(self, number: int, log_tables: list[Floats]) -> None:
+        """Improve tables until that does not pay; what is reached is one more end."""
+        if self.stopped:
+            return
+        if self.counter.is_complete:
+            counted = [self.counter.complete_counts(v) for v in range(len(self.task.families))]
+            log_tables = self.task.fit(counted, self.task.given)
+            self._end(number, 1, log_tables, self.counter.counts(log_tables), True)
+            return
+        before = -math.inf
+        for iteration in range(1, self.iterations + 1):
+            try:
+                counts = self.counter.counts(log_tables)
+            except (LimitError, KeyboardInterrupt):
+                self.stopped = True
+                return
+            self._require_possible(counts, log_tables)
+            objective = self._objective(counts, log_tables)
+            if objective < before - SLACK * (1.0 + abs(before)):
+                raise RuntimeError(
+                    f"the likelihood fell from {before!r} to {objective!r}: please report this"
+                )
+            done = objective - before <= self.tolerance * abs(objective)
+            self._end(number, iteration, log_tables, counts, done)
+            if done:
+                return
+            before, log_tables = objective, self.task.fit(counts.tables, log_tables)
+
+    def _objective(self, counts: Counts, log_tables: Sequence[Floats]) -> float:
+        chosen = self.rows.weight > 0
+        return float(
+            self.rows.weight[chosen] @ counts.log_likelihood[chosen]
+        ) + self.task.log_prior(log_tables)
+
+    def _end(
+        self, number: int, iteration: int, tables: list[Floats], counts: Counts, converged: bool
+    ) -> None:
+        end = _End(tables, counts, self._objective(counts, tables), iteration, converged)
+        del self.ends[number:]
+        self.ends.append(end)
+        if self.watch is not None:
+            self.watch(LearningStep(number + 1, iteration, end.objective))
+
+    def _require_possible(self, counts: Counts, log_tables: Sequence[Floats]) -> None:
+        impossible = np.flatnonzero(np.isneginf(counts.log_likelihood) & (self.rows.weight > 0))
+        if len(impossible):
+            names = self.task.model.names
+            row = self.rows.value[:, impossible[0]]
+            said = ", ".join(
+                f"{names[v]}={self.task.model.values[v][value]}"
+                for v, value in zip(self.rows.variables, row.tolist(), strict=True)
+                if value >= 0
+            )
+            raise ContradictionError(
+                f"{len(impossible):,} different rows are impossible with the tables that learning "
+                f"begins with, such as {said}: fix fewer tables, or begin with the data"
+            )
+
+    def best(self) -> Learned:
+        """The best end, with its names."""
+        if not self.ends:
+            raise LimitError("there was no time for one step of learning: more seconds may do")
+        task = self.task
+        end = max(self.ends, key=lambda end: end.objective)
+        tables = {
+            name: np.exp(task.by_child(v, end.log_tables[v]))
+            for v, name in enumerate(task.model.names)
+        }
+        names = task.model.names
+        parents = {
+            name: tuple(names[member] for member in _without(task.scopes[v], task.families[v].axis))
+            for v, name in enumerate(names)
+        }
+        return Learned(
+            model=task.build(end.log_tables),
+            log_likelihood=end.objective - task.log_prior(end.log_tables),
+            objective=end.objective,
+            objectives=tuple(end.objective for end in self.ends),
+            rows=self.count,
+            iterations=end.iterations,
+            converged=end.converged and not self.stopped,
+            interrupted=self.stopped,
+            prior=task.prior,
+            parents=parents,
+            counts={name: task.by_child(v, end.counts.tables[v]) for v, name in enumerate(names)},
+            tables=tables,
+        )
+
+
+def _without(members: Sequence[Any], place: int) -> list[Any]:
+    return [member for k, member in enumerate(members) if k != place]
