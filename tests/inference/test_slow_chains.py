@@ -26,7 +26,7 @@ STEPS = SHARE * 10.0 / STEP  # of one pack that has all the time
         (0.01 * MEMORIES, (1, LANE_UNIT)),
     ],
 )
-def test_a_chain_has_a_hundred_memories_where_that_is_possible(memories, shape):
+def test_a_chain_has_enough_memories_where_that_is_possible(memories, shape):
     fitted = fit_to_memory(TIMED, STEPS / memories * 0.999, STEP, VARIABLES)
     assert (fitted.packs, fitted.lanes) == shape
 
