@@ -16,7 +16,7 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
 from orbitmc.sampling.ladder import SWEEPS, choose_ladder
 from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
-from orbitmc.tuning.families import FAMILIES, FORWARD, Family, forward_acceptance
+from orbitmc.tuning.families import FAMILIES, FORWARD, Family, forward_acceptance, is_a_network
 from orbitmc.tuning.panel import STATES, AskedFeatures, Panel, panel, widen
 from orbitmc.tuning.record import BLOCKS, TEMPERING, Tuning
 from orbitmc.tuning.stuck import StuckResult, StuckSearch
@@ -56,11 +56,14 @@ class RaceResult:
 
 
 def tune_to_redraw(model: Model, acceptance: float) -> RaceResult:
-    """Draw all variables anew for each state that a run records: many are independent then."""
+    """Draw all variables anew for each state that a run records: many are independent then.
+
+    If none is ever rejected, there are no sweeps in between.
+    """
     about = f"{FAMILIES[FORWARD].words}, {acceptance:.0%} of the draws"
     price = TrialResult(FORWARD, None, acceptance, "chosen")
-    period = SWEEPS_PER_SAMPLE * model.graph.variables
-    return RaceResult(Tuning((FORWARD,), period), about, (price,))
+    sweeps = 1 if is_a_network(model) else SWEEPS_PER_SAMPLE
+    return RaceResult(Tuning((FORWARD,), sweeps * model.graph.variables), about, (price,))
 
 
 # Rungs for a tempered chain, in the time that a race has left.
