@@ -49,6 +49,8 @@ ENOUGH_SECONDS = 0.05  # of an elimination: to search an order takes as long
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
 MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be affordable
 NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
+SECONDS_PER_EDGE = 2e-6  # at least, between a model and its first sample
+GRACE_SECONDS = 1.0  # by which an answer may be late
 ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
 MAX_BLOCK_GIBBS_VARIABLES = (
     4_000  # variables for which blocks are chosen unasked: more take minutes
@@ -151,6 +153,7 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
 
+    require_time_to_prepare(model.graph, settings)
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
@@ -308,6 +311,7 @@ def _plan_as_requested(
     model: Model, settings: Settings, features: AskedFeatures | None = None
 ) -> Plan:
     """Sample by the method that was asked for."""
+    require_time_to_prepare(model.graph, settings)
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
     settings = _fit_slices_to_seconds(model.graph, settings)
     in_blocks = _plan_blocks_if_frozen(model, settings, reason)
@@ -324,6 +328,7 @@ def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
             f"log-weights that range over more than {WIDEST:g} need the rules of {names} to be "
             "ground; the methods mcsat and gibbs do that"
         )
+    require_time_to_prepare(model.graph, settings)
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     several = len(model.equivalences) > 1
@@ -399,6 +404,7 @@ def _plan_sampling(
     """Sample, because exact elimination was ruled out."""
     _require_few_values(model, reason)
 
+    require_time_to_prepare(model.graph, settings)
     settings = fit_to_budget(model.graph, settings)
     plain = replace(settings, method="gibbs")
     if settings.scan == "random" or settings.base == "low-width":
@@ -705,6 +711,16 @@ def prepare_within(graph: FactorGraph, schedule: Schedule) -> PreparedGraph:
         return conditionals.prepare(graph)
     affordable = int(PREPARING_SHARE * schedule.seconds * LIMITS_PER_SECOND)
     return conditionals.prepare(graph, most_limits=max(affordable, conditionals.FEW_LIMITS))
+
+
+def require_time_to_prepare(graph: FactorGraph, settings: Settings) -> None:
+    """Refuse a model that cannot be made ready for sampling in the seconds that were asked for."""
+    needed = SECONDS_PER_EDGE * len(graph.scope)
+    if settings.seconds is not None and needed > settings.seconds + GRACE_SECONDS:
+        raise LimitError(
+            f"to make {graph.variables:,} variables and {graph.factors:,} factors ready takes "
+            f"about {needed:.2g} s: ask for more seconds"
+        )
 
 
 def fit_to_budget(graph: FactorGraph, settings: Settings) -> Settings:
