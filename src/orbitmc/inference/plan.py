@@ -143,18 +143,18 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
-    spent = _spent(settings)
+    spent = seconds_spent(settings)
     return Plan(model, settings, reason, kernel=kernel, remarks=model.doubts, seconds=spent)
 
 
-def _spent(settings: Settings) -> float:
+def seconds_spent(settings: Settings) -> float:
     """How much of the time that was asked for is over; none if nobody asked for any."""
     return 0.0 if settings.seconds is None else spent_before()
 
 
 def asked_at(settings: Settings) -> float:
     """When the question was asked, on the clock that stands still while code compiles."""
-    return working_time() - _spent(settings)
+    return working_time() - seconds_spent(settings)
 
 
 def plan_model(
@@ -202,7 +202,7 @@ def plan_components(model: Model, settings: Settings) -> Plan:
 
 def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]) -> Plan:
     """Choose for a model whose weights can be added up, and say what that took."""
-    begun, before = asked_at(settings), _spent(settings)
+    begun, before = asked_at(settings), seconds_spent(settings)
     settings.require_use()
     refuse_counting(settings)
     settings.schedule()  # refuses two ends
@@ -212,6 +212,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
         with Stopwatch() as planning:
             if settings.base == "partition":
                 return _plan_partitions(model, settings, begun)
+            if settings.base == "counts":
+                raise InputError(NO_CELLS)
             firm = harden(model)
             plan = choose(firm.model)
     except ContradictionError as error:
@@ -219,6 +221,9 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     chosen = with_block_work(plan.settings)
     spent = before + planning.seconds
     return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
+
+
+NO_CELLS = "base=counts is for marginals of Markov logic programs: it samples cells of constants"
 
 
 def refuse_counting(settings: Settings) -> None:
@@ -279,7 +284,7 @@ def split_components(model: Model, settings: Settings) -> Split | None:
 
 
 def _has_time_to_split(settings: Settings) -> bool:
-    return settings.seconds is None or _spent(settings) <= SPLIT_SHARE * settings.seconds
+    return settings.seconds is None or seconds_spent(settings) <= SPLIT_SHARE * settings.seconds
 
 
 def with_block_work(settings: Settings) -> Settings:
@@ -318,7 +323,7 @@ def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
         settings,
         f"{names} {words}, and rules that say so need no grounding",
         remarks=model.doubts,
-        seconds=_spent(settings),
+        seconds=seconds_spent(settings),
         ruled_out=("exact", "lmh", "lifted", "mcsat"),
         begun=begun,
     )
