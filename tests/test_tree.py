@@ -19,8 +19,8 @@ PLAN = {
     *("lifted", "compare", "report", "cli"),
 }
 # 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes,
-# tables, learning and states by counting, cells of constants
-MOST_FILES, MOST_PACKAGES = 279, 36
+# tables, learning and states by counting, cells of constants, stuck places, ancestral groups
+MOST_FILES, MOST_PACKAGES = 285, 36
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():
@@ -83,7 +83,7 @@ def test_a_question_about_a_kernel_would_be_seen():
 
 ARROW = re.compile(r"^\s*(?:from|import) orbitmc(?:\.(\w+)| import ([\w, ]+))", re.MULTILINE)
 BELOW_ALL = {"_util", "_numba", "_simd"}
-MOST_ARROWS = 58  # of late: mln to lifted (learning), lifted to graph and kernels (cells)
+MOST_ARROWS = 60  # 55, and those of lifted: learning and chains of cells
 
 
 def arrows(home, text):

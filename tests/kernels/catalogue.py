@@ -23,7 +23,7 @@ from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement
 from orbitmc.kernels._partition import partition
 from orbitmc.kernels._relabelling import relabelling
 from orbitmc.kernels._tempering import tempering
-from orbitmc.kernels.block_gibbs.kernel import low_width
+from orbitmc.kernels.block_gibbs.kernel import chosen_blocks, low_width
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.mcsat.kernel import mc_sat
 from orbitmc.kernels.mcsat.walks import WithinSlice
@@ -118,6 +118,10 @@ def block_kernels_on(graph):
         kernel = low_width(graph, most_entries=most)
         for block in range(kernel.plans.total):
             found[f"block {block} of {most} entries"] = one_block(prepared, kernel, block)
+    ends = [(0, graph.variables - 1), tuple(range(graph.variables))[::-1], (1,)]
+    chosen = chosen_blocks(graph, ends, most_entries=16)
+    for block in range(chosen.blocks):
+        found[f"chosen block {block}"] = one_block(prepared, chosen, block)
     jumps = orbital(graph, wrong_group(graph))
     found["lifted"] = one_step(prepared, lifted(kernel, [jumps], alpha=0.6))
     return found

@@ -11,6 +11,8 @@ from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.support import all_values, possible_values
 from orbitmc.graph.transforms import at_beta, side_by_side
+from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.block_gibbs import elimination
 from orbitmc.kernels.block_gibbs.elimination import eliminate, sum_values, to_probabilities
 from orbitmc.kernels.block_gibbs.growth import (
@@ -22,7 +24,7 @@ from orbitmc.kernels.block_gibbs.growth import (
     elimination_order,
     grow_blocks,
 )
-from orbitmc.kernels.block_gibbs.kernel import low_width, low_width_of_copies
+from orbitmc.kernels.block_gibbs.kernel import chosen_blocks, low_width, low_width_of_copies
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import one_step, outcomes
 from orbitmc.sampling.pack import start_values
@@ -88,6 +90,43 @@ def test_choosing_the_block_by_the_state_is_wrong():
         blocks[int(values[0, 0] > 0)](values, rng)
 
     assert residuals(graph, by_state)[0] > WRONG
+
+
+def test_chosen_blocks_beside_gibbs_keep_the_distribution():
+    for seed in range(6):
+        graph = random_graph([seed, 92], variables=(4, 5), cardinalities=(2,), zeros=0.2)
+        kernel = chosen_blocks(graph, [(0, 2), (1, 2, 3)])
+        beside = alternation(SystematicScan(), kernel, period=2)
+
+        def cycle(values, rng, graph=graph, kernel=beside):
+            prepared = prepare_unrounded(graph)
+            memory = kernel.memory(prepared, 1)
+            counts = np.zeros(len(kernel.outcomes), dtype=np.int64)
+            steps(prepared, kernel, memory, values, counts, rng, 2)
+            assert counts[-1] == 1
+
+        assert residuals(graph, cycle)[0] <= EXACT
+
+
+def test_chosen_blocks_have_the_members_that_were_named_and_fit():
+    graph = random_graph([1, 93], variables=(5, 6), cardinalities=(2,))
+    kernel = chosen_blocks(graph, [(4, 0), (1, 2, 3)])
+    start = kernel.plans.step_start.tolist()
+    members = [set(kernel.plans.variable[a:b].tolist()) for a, b in itertools.pairwise(start)]
+    assert members == [{0, 4}, {1, 2, 3}]
+    dense = Builder([2, 2, 2])
+    dense.add_factor([0, 1, 2], np.arange(8.0))
+    small = chosen_blocks(dense.build(), [(2, 0, 1)], most_entries=4)
+    assert sorted(small.plans.variable.tolist()) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [([(0, 0)], "a variable twice"), ([(0, 9)], "no variable 9"), ([(-1,)], "no variable -1")],
+)
+def test_groups_that_make_no_sense_are_refused(groups, words):
+    with pytest.raises(InputError, match=words):
+        chosen_blocks(equal_coins(), groups)
 
 
 def equal_coins():

@@ -13,6 +13,7 @@ from orbitmc.kernels._flips import Flips
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._mixture import Mixture
 from orbitmc.kernels._tempering import Tempering
+from orbitmc.kernels.block_gibbs.kernel import BlockGibbs
 from orbitmc.sampling.executor import digest
 from orbitmc.tuning.record import Tuning, tuning_from_record
 from tests.mutated import mutated
@@ -24,6 +25,8 @@ RECIPES = [
     Tuning(("flip", "clusters", "reflections"), 7),
     Tuning(("flip",), 64, (1.0, 0.6, 0.3)),
     Tuning((), 1, (1.0, 0.5)),
+    Tuning((), 1, blocks=((0, 1), (2, 3, 7)), block_period=5),
+    Tuning(("flip",), 20, blocks=((0, 1),), block_period=3),
 ]
 
 
@@ -41,7 +44,9 @@ def test_a_record_survives_json_and_builds_the_same_kernel(recipe):
 def test_recipes_mean_what_they_say():
     model = ordered_grid(4)
     prepared = prepare(model.graph)
-    plain, flipped, mixed, hot, tempered = (one.kernel(model, prepared) for one in RECIPES)
+    plain, flipped, mixed, hot, tempered, blocks, both = (
+        one.kernel(model, prepared) for one in RECIPES
+    )
     assert isinstance(plain, SystematicScan)
     assert isinstance(flipped, Alternation)
     assert (type(flipped.base), type(flipped.jump)) == (SystematicScan, Flips)
@@ -51,6 +56,10 @@ def test_recipes_mean_what_they_say():
     assert isinstance(hot.base, Tempering)
     assert isinstance(tempered, Tempering)
     assert tempered.betas.tolist() == [1.0, 0.5]
+    assert (type(blocks.base), type(blocks.jump), blocks.period) == (SystematicScan, BlockGibbs, 5)
+    assert blocks.jump.blocks == 2
+    assert (type(both.base.jump), both.base.period) == (BlockGibbs, 3)
+    assert (type(both.jump), both.period) == (Flips, 20)
 
 
 def test_alpha_is_the_share_of_base_steps():
@@ -60,6 +69,10 @@ def test_alpha_is_the_share_of_base_steps():
 
 def tempered(betas):
     return {"families": [], "period": 1, "base": "tempering", "betas": betas}
+
+
+def blocks_of(blocks, **known):
+    return {"families": [], "period": 1, "blocks": blocks, "block_period": 2, **known}
 
 
 @pytest.mark.parametrize(
@@ -88,6 +101,12 @@ def tempered(betas):
         (tempered([1.0, True]), "betas are numbers .* not True"),
         (tempered([1.0, "0.5"]), "betas are numbers .* not '0.5'"),
         (tempered([0.5] * 65), "at most 64 betas, not 65"),
+        (blocks_of("all"), '"blocks" belongs to the base'),
+        (blocks_of([[0, 1]], base="tempering", betas=[1.0, 0.5]), '"blocks" belongs to the base'),
+        (blocks_of([[0, "1"]]), "numbers of variables, not"),
+        (blocks_of([3]), "numbers of variables, not 3"),
+        (blocks_of([[0, 1]], block_period=0), 'whole number "block_period" above 0, not 0'),
+        ({"families": [], "period": 1, "blocks": [[0, 1]]}, '"block_period" above 0, not None'),
         ({"families": [], "period": 1, "famlies": []}, "no 'famlies'.*families"),
     ],
 )
@@ -100,6 +119,12 @@ def test_moves_that_make_no_sense_for_a_model_are_refused():
     model = ordered_grid(4)
     with pytest.raises(InputError, match="'labels' make no sense for this model"):
         Tuning(("labels",), 3).kernel(model, prepare(model.graph))
+
+
+def test_blocks_of_variables_that_are_not_there_are_refused():
+    model = ordered_grid(4)
+    with pytest.raises(InputError, match="no variable 16"):
+        Tuning(blocks=((0, 16),)).kernel(model, prepare(model.graph))
 
 
 def test_whatever_stands_in_a_record_only_our_error_comes_out():

@@ -290,7 +290,9 @@ def _exit_code(reply: Reply, quiet: bool) -> int:
 
 EVENT_HELP = "As in \"A == 'x' and B != 'y'\", or a formula of ground atoms."
 GIVEN_HELP = "What holds, as an event."
-ABOUT_HELP = "Instead of EVENT: list what would tell most about a variable."
+ABOUT_HELP = "Instead of EVENT: what would tell most about NAME."
+SENSITIVITY_HELP = "List the table entries that change the answer."
+THRESHOLD_HELP = "With --sensitivity: how far must each entry move for the answer to reach P?"
 ANSWER = "probability"
 
 
@@ -301,9 +303,15 @@ def ask(
     given: Annotated[str | None, option("--given", QUESTION, GIVEN_HELP, metavar="EVENT")] = None,
     about: Annotated[str | None, option("--about", QUESTION, ABOUT_HELP, metavar="NAME")] = None,
     query: options.Names = None,
+    sensitivity: Annotated[bool, option("--sensitivity", QUESTION, SENSITIVITY_HELP)] = False,
+    threshold: Annotated[
+        float | None, option("--threshold", QUESTION, THRESHOLD_HELP, metavar="P", hidden=True)
+    ] = None,
 ) -> Reply:
     """Say how probable an event is, or what is informative."""
     _require_one(event, about, given, query)
+    if sensitivity or threshold is not None:
+        return _reply_with_sensitivity(asking, event, given, threshold)
     estimates = _answer(asking.source, event, given, about, query, **asking.how)
 
     return Reply(
@@ -313,6 +321,22 @@ def ask(
         table=lambda: f"{estimates[ANSWER]}\n" if event else report.estimates_table(estimates),
         json=lambda: report.estimates_json(estimates),
         csv=lambda: report.estimates_csv(estimates),
+    )
+
+
+def _reply_with_sensitivity(
+    asking: QuestionCommand, event: str | None, given: str | None, threshold: float | None
+) -> Reply:
+    if event is None or given is not None:
+        raise InputError("--sensitivity belongs to an event; give what holds by -e")
+    answer = inference.sensitivity(asking.source, event, asking.evidence, threshold=threshold)
+    return Reply(
+        answer.about,
+        "exact",
+        True,
+        table=lambda: f"{answer}\n",
+        json=lambda: report.sensitivity_json(answer),
+        csv=lambda: report.sensitivity_csv(answer),
     )
 
 

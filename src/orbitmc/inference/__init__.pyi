@@ -1,5 +1,6 @@
 from orbitmc.conditionals.prepared import PreparedGraph as PreparedGraph
 from orbitmc.estimate.answers import Estimates as Estimates
+from orbitmc.estimate.answers import Sensitivity as Sensitivity
 from orbitmc.estimate.answers import Sweep as Sweep
 from orbitmc.estimate.marginals import About as About
 from orbitmc.graph.evidence import Evidence as Evidence
@@ -29,6 +30,7 @@ from orbitmc.inference._resume import answer_checkpoint as answer_checkpoint
 from orbitmc.inference._resume import resume as resume
 from orbitmc.inference._resume import resume_checkpoint as resume_checkpoint
 from orbitmc.inference._resume import saved_settings as saved_settings
+from orbitmc.inference._sensitivity import sensitivity as sensitivity
 from orbitmc.inference._sweep import sweep as sweep
 from orbitmc.inference.cell_sampling import CellMarginals as CellMarginals
 from orbitmc.inference.cell_sampling import cells_view as cells_view

@@ -163,8 +163,8 @@ class DrawsQuestion:
         )
 
     def from_elimination(self, plan: Plan) -> Draws:
-        elimination, settings, samples = plan.elimination, plan.settings, self._affordable(plan)
-        assert elimination is not None
+        elimination, settings = plan.one_elimination, plan.settings
+        samples = self._affordable(plan)
         count = self.chains * samples
         needed = elimination.bytes + state_bytes(elimination, count)
         if needed > settings.memory:
@@ -191,10 +191,9 @@ class DrawsQuestion:
 
     def _affordable(self, plan: Plan) -> int:
         """How many independent states there is time for in each chain; one at least."""
-        assert plan.elimination is not None
         if plan.settings.seconds is None:
             return self.samples
-        spent = working_time() - plan.begun + plan.elimination.seconds
+        spent = working_time() - plan.begun + plan.one_elimination.seconds
         each = 1e-9 * NANOSECONDS * self.chains * max(1, plan.model.graph.variables)
         return max(1, min(self.samples, int((plan.settings.seconds - spent) / each)))
 

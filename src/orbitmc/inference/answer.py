@@ -50,8 +50,8 @@ from orbitmc.inference.settings import Settings
 
 if TYPE_CHECKING:
     from orbitmc.estimate.statistics import Statistics
-    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.inference.program import MarkovLogic
+    from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.checkpoint import CheckpointWriter
     from orbitmc.sampling.observers import Observer
@@ -117,7 +117,7 @@ def _answer_view(
             plan = replace(plan, reason=f"{_describe_part(plan)}; {plan.reason}")
         if plan.elimination is not None and settings.method == "auto":
             try:
-                with _elimination_in_time(plan.elimination, settings):
+                with _elimination_in_time(plan.elimination.seconds, settings):
                     return answer_plan(question, plan, observers)
             except exact.contraction.OutOfTimeError:
                 plan = question.plan(replace(settings, method="gibbs"))
@@ -191,14 +191,12 @@ def _prefers_pairs(program: MarkovLogic, settings: Settings) -> bool:
     return elimination is None
 
 
-def _elimination_in_time(
-    elimination: EliminationPlan, settings: Settings
-) -> AbstractContextManager[None]:
-    """Let elimination end that takes much longer than `auto` expected; there is sampling."""
+def _elimination_in_time(seconds: float, settings: Settings) -> AbstractContextManager[None]:
+    """Let elimination end that takes much longer than the expected `seconds`; `auto` can sample."""
     if settings.seconds is None:
         return nullcontext()
     left = settings.seconds - spent_before()
-    return time_limit(min(left, max(ELIMINATION_SHARE * left, 2.0 * elimination.seconds)))
+    return time_limit(min(left, max(ELIMINATION_SHARE * left, 2.0 * seconds)))
 
 
 def require_no_checkpoint(settings: Settings) -> None:
@@ -348,7 +346,7 @@ def run_chains(
             lanes=settings.lane_count,
             threads=settings.threads,
             executor=settings.executor,
-            kind=_tally_of(settings),
+            kind=_tally_of(settings, chosen.kernel),
             controlled=not _why_no_control_variates(settings),
             room=settings.memory - needed,
             watchers=watching,
@@ -360,9 +358,18 @@ def run_chains(
     return run, chosen
 
 
-def _tally_of(settings: Settings) -> type:
+def _tally_of(settings: Settings, kernel: Kernel) -> type:
+    """What a run counts; to count values of independent draws is cheaper than to average."""
     tallies = estimate.tally.TALLIES
+    if _counts_draws(settings, kernel):
+        return tallies["values"]
     return tallies.get(settings.estimator, tallies["rao-blackwell"])
+
+
+def _counts_draws(settings: Settings, kernel: Kernel) -> bool:
+    """Whether states are independent draws, and no estimator was asked for."""
+    alone = kernels.protocol.independent_after(kernel) is not None
+    return alone and settings.estimator == "control-variates" and settings.spacing is None
 
 
 @contextmanager
@@ -488,6 +495,8 @@ def _estimator_used(run: Run, settings: Settings) -> str:
     """What was averaged, and why."""
     if run.choice is not None:
         return run.choice.about
+    if _counts_draws(settings, run.kernel):
+        return "values are counted: states are independent draws"
     return TOO_SHORT if run.recording.controlled else _why_no_control_variates(settings)
 
 

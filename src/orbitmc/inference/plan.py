@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from orbitmc._util.arrays import LANE_UNIT, MOST_VALUES, lengths, short_repr
 from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.exact.plan import SECONDS_PER_BUCKET, predict, require_fit
+from orbitmc.exact.groups import GroupedPlan, predict_marginals
+from orbitmc.exact.plan import SECONDS_PER_BUCKET, EliminationPlan, predict, require_fit
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.fringe import MOST_VARIABLES_TO_ELIMINATE, Fringe, eliminate_fringe
 from orbitmc.graph.hardening import harden
@@ -34,12 +35,12 @@ from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
 
 if TYPE_CHECKING:
     from orbitmc.conditionals.prepared import PreparedGraph
-    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.exact.templates import Template
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.budget import RunShape
     from orbitmc.sampling.checkpoint import Checkpoint
+    from orbitmc.tuning.panel import AskedFeatures
     from orbitmc.tuning.race import RaceResult
 
 
@@ -70,6 +71,10 @@ NO_EQUIVALENCE = (
 )
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
+PricedPlan: TypeAlias = "EliminationPlan | GroupedPlan | Template"
+PlanType = TypeVar("PlanType", EliminationPlan, EliminationPlan | GroupedPlan)
+Eliminate = Callable[[FactorGraph, Settings], tuple[EliminationPlan | GroupedPlan | None, str]]
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -89,7 +94,7 @@ class Plan:
     model: Model
     settings: Settings
     reason: str
-    elimination: EliminationPlan | None = None
+    elimination: EliminationPlan | GroupedPlan | None = None
     choice: RaceResult | None = None
     prepared: PreparedGraph | None = None
     remarks: tuple[str, ...] = ()
@@ -113,6 +118,12 @@ class Plan:
             "query": None if self.query is None else list(self.query),
             "fringe": self.fringe is not None,
         }
+
+    @property
+    def one_elimination(self) -> EliminationPlan:
+        """The elimination of everything at once: questions about several variables need that."""
+        assert isinstance(self.elimination, EliminationPlan)
+        return self.elimination
 
     @property
     def sampled_model(self) -> Model:
@@ -164,29 +175,32 @@ def plan_model(
     *,
     too_wide: str = "",
     collapses: bool = False,
+    eliminate: Eliminate | None = None,
+    features: AskedFeatures | None = None,
 ) -> Plan:
     """Choose a method, and for Lifted Metropolis-Hastings the jumps, unless they are given.
 
     All that is chosen is in the plan's settings, so it can be executed again. `extend`
     gives the graph that an exact answer eliminates, if it needs more than the model has. What is
     known to be `too_wide` for elimination, in words, is sampled. A question that `collapses` is
-    answered from chains of a core, where that pays.
+    answered from chains of a core, where that pays. Other ways to `eliminate` than of everything at
+    once may be given. A race watches the `features` that are asked for, too.
     """
 
     def sample(firm: Model, reason: str) -> Plan:
-        plan = _plan_sampling(firm, settings, reason)
+        plan = _plan_sampling(firm, settings, reason, features)
         return plan_core(plan) if collapses else plan
 
     def choose(firm: Model) -> Plan:
         if too_wide and settings.method == "auto":
             return sample(firm, too_wide)
         if settings.method in ("auto", "exact"):
-            elimination, reason = plan_elimination(extend(firm.graph), settings)
+            elimination, reason = (eliminate or plan_elimination)(extend(firm.graph), settings)
             if elimination is None:
                 return sample(firm, reason)
             return Plan(firm, replace(settings, method="exact"), reason, elimination)
         _require_few_values(model, "the exact method has no such limit")
-        return _plan_as_requested(firm, settings)
+        return _plan_as_requested(firm, settings, features)
 
     return _plan_firm(model, settings, choose)
 
@@ -243,9 +257,9 @@ def _plan_parts(model: Model, settings: Settings) -> Plan:
     elimination, reason = None, ""
     if len(sizes) > 1:
         largest = select_variables(model, np.flatnonzero(part_of == sizes.argmax()))
-        elimination, reason = plan_elimination(largest.graph, settings)
+        elimination, reason = plan_marginals(largest.graph, settings)
     if len(sizes) == 1 or elimination is not None:
-        elimination, reason = plan_elimination(model.graph, settings)
+        elimination, reason = plan_marginals(model.graph, settings)
     if elimination is not None:
         return Plan(model, exact, reason, elimination)
     split = split_components(model, settings)
@@ -261,7 +275,7 @@ class Split(NamedTuple):
 
     easy: Model
     hard: Model
-    elimination: EliminationPlan
+    elimination: EliminationPlan | GroupedPlan
     cost: str
 
 
@@ -275,7 +289,7 @@ def split_components(model: Model, settings: Settings) -> Split | None:
         if SECONDS_PER_BUCKET * int((~apart).sum()) > most_seconds(settings):
             break
         easy = select_variables(model, np.flatnonzero(~apart))
-        elimination, cost = plan_elimination(easy.graph, settings)
+        elimination, cost = plan_marginals(easy.graph, settings)
         if elimination is not None:
             hard = select_variables(model, np.flatnonzero(apart))
             return Split(easy, hard, elimination, cost)
@@ -295,13 +309,14 @@ def with_block_work(settings: Settings) -> Settings:
     return replace(settings, block_work=max(1, int(BLOCK_SHARE * seconds * BLOCK_SPEED)))
 
 
-def _plan_as_requested(model: Model, settings: Settings) -> Plan:
+def _plan_as_requested(
+    model: Model, settings: Settings, features: AskedFeatures | None = None
+) -> Plan:
     """Sample by the method that was asked for."""
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
     settings = _fit_slices_to_seconds(model.graph, settings)
-    return _plan_blocks_if_frozen(model, settings, reason) or _plan_with_race(
-        model, settings, reason
-    )
+    in_blocks = _plan_blocks_if_frozen(model, settings, reason)
+    return in_blocks or _plan_with_race(model, settings, reason, features)
 
 
 def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
@@ -331,6 +346,19 @@ def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
 
 def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """A plan of elimination and its price, or None and why it is not affordable."""
+    return _plan_affordable(graph, settings, predict)
+
+
+def plan_marginals(
+    graph: FactorGraph, settings: Settings
+) -> tuple[EliminationPlan | GroupedPlan | None, str]:
+    """The same for all marginals, which groups of variables may have one after the other."""
+    return _plan_affordable(graph, settings, predict_marginals)
+
+
+def _plan_affordable(
+    graph: FactorGraph, settings: Settings, predict: Callable[..., PlanType]
+) -> tuple[PlanType | None, str]:
     within = math.inf if settings.method == "exact" else most_seconds(settings)
     begun = working_time() - spent_before()
     try:
@@ -342,7 +370,7 @@ def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[Eliminatio
             enough=ENOUGH_SECONDS,
         )
         if settings.method == "exact":
-            require_fit(plan, settings.memory)
+            require_fit(plan.bytes, settings.memory)
         if settings.method == "auto" and (longer := _longer_order_search_seconds(plan, settings)):
             plan = predict(graph, memory=settings.memory, seconds=longer, within=within)
     except LimitError as error:
@@ -360,7 +388,7 @@ def order_search_seconds(settings: Settings) -> float:
     return min(most, ORDER_SHARE * (settings.seconds or math.inf))
 
 
-def _longer_order_search_seconds(plan: EliminationPlan | Template, settings: Settings) -> float:
+def _longer_order_search_seconds(plan: PricedPlan, settings: Settings) -> float:
     """How long to look on for an order where a better one may be affordable; 0 elsewhere.
 
     A long run can wait, and a longer search finds orders that need a fraction of memory and time.
@@ -370,7 +398,9 @@ def _longer_order_search_seconds(plan: EliminationPlan | Template, settings: Set
     return longer if near and longer > ORDER_SECONDS and not is_affordable(plan, settings) else 0.0
 
 
-def _plan_sampling(model: Model, settings: Settings, reason: str) -> Plan:
+def _plan_sampling(
+    model: Model, settings: Settings, reason: str, features: AskedFeatures | None = None
+) -> Plan:
     """Sample, because exact elimination was ruled out."""
     _require_few_values(model, reason)
 
@@ -381,7 +411,7 @@ def _plan_sampling(model: Model, settings: Settings, reason: str) -> Plan:
     elif in_blocks := _plan_blocks_if_frozen(model, plain, reason):
         chosen = in_blocks
     else:
-        chosen = _plan_with_race(model, replace(settings, method="lmh"), reason)
+        chosen = _plan_with_race(model, replace(settings, method="lmh"), reason, features)
     return replace(chosen, ruled_out=("exact",))
 
 
@@ -456,30 +486,32 @@ def _require_few_values(model: Model, otherwise: str) -> None:
         )
 
 
-def _plan_with_race(model: Model, settings: Settings, reason: str) -> Plan:
-    """Let a race choose the jumps of Lifted Metropolis-Hastings."""
+def _plan_with_race(
+    model: Model, settings: Settings, reason: str, features: AskedFeatures | None = None
+) -> Plan:
+    """Let a race choose the jumps of Lifted Metropolis-Hastings, for `features` that are asked."""
     require_memory(sampling_bytes(model.graph, settings), settings)
     if settings.method != "lmh" or settings.names_jumps:
         return Plan(model, settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
 
     prepared = prepare_within(model.graph, settings.schedule())
-    choice = tuning.run_race(model, prepared, seconds=RACE_SHARE * seconds)
+    choice = tuning.run_race(model, prepared, seconds=RACE_SHARE * seconds, features=features)
+    if choice.memory is not None:
+        settings = fit_to_memory(settings, choice.memory, choice.step, model.graph.variables)
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
 
-def describe_cost(plan: EliminationPlan | Template) -> str:
+def describe_cost(plan: PricedPlan) -> str:
     """What exact elimination costs, in words."""
-    followers = plan.problem.followers
-    decided = f"; {followers:,} variables follow from others" if followers else ""
     return (
         f"exact elimination takes about {format_bytes(plan.bytes)} and {plan.seconds:.2g} s "
-        f"(width {plan.width}{decided})"
+        f"({plan.in_words})"
     )
 
 
-def is_affordable(plan: EliminationPlan | Template, settings: Settings, spent: float = 0.0) -> bool:
+def is_affordable(plan: PricedPlan, settings: Settings, spent: float = 0.0) -> bool:
     """Whether an exact answer fits into the memory and the time that there is.
 
     So many seconds are `spent` of those that were asked for.
@@ -650,6 +682,8 @@ ENOUGH = 24  # samples of each chain that a timed run should have
 SHARE = 0.6  # of its time for them: the rest is for preparing, the warm-up and the answer
 NANOSECONDS = 0.25  # of a sweep, for each lane and each variable that is or that a factor reads
 NANOSECONDS_PER_VALUE = 1.0  # for each value of one that meets others than binary ones, and factor
+MEMORIES = 200  # independent states of a chain that a timed run should have
+LOOKS_PER_MEMORY, MOST_LOOKS = 4, 400  # samples while a slow chain forgets, and of it in all
 RECORDING = 1.2  # sweeps that recording a sample takes
 PARTITION_SWEEP = 40.0  # times as long as one of single variables, where pairs meet few factors
 SLICE_NANOSECONDS = 23.0  # of a slice, for each lane and each entry of a table
@@ -700,6 +734,30 @@ def _fit_to_seconds(graph: FactorGraph, settings: Settings) -> Settings:
         if ENOUGH * sample_seconds(graph, chosen) <= SHARE * seconds:
             break
     return chosen
+
+
+def fit_to_memory(settings: Settings, memory: float, step: float, variables: int) -> Settings:
+    """Fewer and longer chains in a timed run whose chains forget slowly, and samples further apart.
+
+    A chain takes `memory` steps for an independent state, and a pack of the usual size `step`
+    seconds for a step. What was asked for stays.
+    """
+    seconds = settings.schedule().seconds
+    if seconds is None:
+        return settings
+    at_once = min(settings.threads or AT_ONCE, AT_ONCE)
+    steps = SHARE * seconds / step
+    if settings.packs is None and settings.lanes is None:
+        for packs, lanes in ((PACKS, LANES), (at_once, LANES), (at_once, LANE_UNIT)):
+            steps = SHARE * seconds * at_once * LANES / (packs * lanes * step)
+            if steps >= MEMORIES * memory:
+                break
+        settings = replace(settings, packs=packs, lanes=lanes)
+    if settings.spacing is None:
+        apart = int(min(memory / LOOKS_PER_MEMORY, steps / MOST_LOOKS))
+        usual = SWEEPS_PER_SAMPLE * variables
+        settings = replace(settings, spacing=max(usual, apart) if apart > usual else None)
+    return settings
 
 
 def _fit_slices_to_seconds(graph: FactorGraph, settings: Settings) -> Settings:

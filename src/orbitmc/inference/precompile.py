@@ -79,6 +79,7 @@ MOVES: Mapping[str, Mapping[str, Any]] = {
             "forward draws",
         )
     },
+    "blocks": {"families": [], "period": 1, "blocks": [[0, 1]], "block_period": 2},
     "tempering": {"base": "tempering", "families": [], "period": 1, "betas": [1.0, 0.5]},
 }
 """Jumps that compile something that no others do."""

@@ -25,6 +25,7 @@ from orbitmc.kernels._orbital import orbital_kernels as orbital_kernels
 from orbitmc.kernels._partition import partition as partition
 from orbitmc.kernels._relabelling import relabelling as relabelling
 from orbitmc.kernels._tempering import tempering as tempering
+from orbitmc.kernels.block_gibbs.kernel import chosen_blocks as chosen_blocks
 from orbitmc.kernels.block_gibbs.kernel import low_width as low_width
 from orbitmc.kernels.exchange import shuffle as shuffle
 from orbitmc.kernels.mcsat.kernel import mc_sat as mc_sat

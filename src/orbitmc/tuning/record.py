@@ -12,14 +12,16 @@ from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels._independence import Pause
 from orbitmc.kernels._mixture import mixture
-from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.protocol import Kernel, independent_after
 from orbitmc.sampling.ladder import MOST_RUNGS
 from orbitmc.tuning.families import FAMILIES
 
-GIBBS, TEMPERING = "gibbs", "tempering"
+GIBBS, TEMPERING, BLOCKS = "gibbs", "tempering", "blocks"
 BASES = (GIBBS, TEMPERING)
-FIELDS = ("base", "families", "period", "betas")
+FIELDS = ("base", "families", "period", "betas", "blocks", "block_period")
+MOST_DRAWN_ENTRIES = 2**10  # of a table of a block that is drawn beside Gibbs
 LONGEST = 2**62  # steps between jumps: compiled code counts them in 64 bits
 
 
@@ -27,12 +29,17 @@ LONGEST = 2**62  # steps between jumps: compiled code counts them in 64 bits
 class Tuning:
     """A base chain, and families of jumps, one of them after every `period` of its steps.
 
-    No families mean the base chain alone. It is Gibbs, tempered if there are `betas`.
+    No families mean the base chain alone. It is Gibbs, tempered if there are `betas`. With `blocks`
+    it also draws these groups of variables as a whole, in turn: after every `block_period` of its
+    steps it takes one of theirs (a block is worth as many as it has variables). Jumps after which
+    all is independent need no steps in between: these pass.
     """
 
     families: tuple[str, ...] = ()
     period: int = 1
     betas: tuple[float, ...] = ()
+    blocks: tuple[tuple[int, ...], ...] = ()
+    block_period: int = 1
 
     @property
     def base(self) -> str:
@@ -47,23 +54,50 @@ class Tuning:
     def words(self) -> str:
         """Base chain and families by name."""
         parts = [*self.families, *([self.base] if self.betas else [])]
+        parts += [BLOCKS] if self.blocks else []
         return " + ".join(parts) or "Gibbs alone"
 
     def record(self) -> dict[str, Any]:
         """The recipe in terms that JSON has."""
-        fields = {"base": self.base, "families": list(self.families), "period": self.period}
-        return {**fields, "betas": list(self.betas)} if self.betas else fields
+        fields: dict[str, Any] = {
+            "base": self.base,
+            "families": list(self.families),
+            "period": self.period,
+        }
+        if self.betas:
+            fields |= {"betas": list(self.betas)}
+        if self.blocks:
+            fields |= {"blocks": [list(block) for block in self.blocks]}
+            fields |= {"block_period": self.block_period}
+        return fields
 
     def kernel(self, model: Model, prepared: PreparedGraph) -> Kernel:
         """Build the kernel; the same recipe and model give the same kernel."""
-        base = base_chain(prepared, self.betas)
+        jump = self.jump(model, prepared)
+        if jump is not None and independent_after(jump) == 1:
+            return alternation(Pause(), jump, period=self.period)
+        base = base_chain(prepared, self.betas, self.blocks, self.block_period)
+        return base if jump is None else alternation(base, jump, period=self.period)
+
+    def jump(self, model: Model, prepared: PreparedGraph) -> Kernel | None:
+        """All families together; None if there are none."""
         jumps = [_jump(name, model, prepared) for name in self.families]
-        return alternation(base, combine_jumps(jumps), period=self.period) if jumps else base
+        return combine_jumps(jumps) if jumps else None
 
 
-def base_chain(prepared: PreparedGraph, betas: Sequence[float]) -> Kernel:
-    """Gibbs, tempered if there are betas."""
-    return kernels.tempering(prepared, betas) if betas else SystematicScan()
+def base_chain(
+    prepared: PreparedGraph,
+    betas: Sequence[float] = (),
+    blocks: Sequence[Sequence[int]] = (),
+    block_period: int = 1,
+) -> Kernel:
+    """Gibbs, tempered if there are betas; blocks are drawn beside it."""
+    if betas:
+        return kernels.tempering(prepared, betas)
+    if not blocks:
+        return SystematicScan()
+    drawn = kernels.chosen_blocks(prepared.graph, blocks, most_entries=MOST_DRAWN_ENTRIES)
+    return alternation(SystematicScan(), drawn, period=block_period)
 
 
 def combine_jumps(jumps: Sequence[Kernel]) -> Kernel:
@@ -84,7 +118,9 @@ def tuning_from_record(record: object) -> Tuning:
     base = record.get("base", GIBBS)
     if not isinstance(base, str) or base not in BASES:
         raise InputError(f"moves have no base {_shorten(base, BASES)}")
-    return Tuning(_families(record), _period(record), _betas(record, base))
+    blocks = _blocks(record, base)
+    period = _period(record, "block_period") if blocks or "block_period" in record else 1
+    return Tuning(_families(record), _period(record), _betas(record, base), blocks, period)
 
 
 def _families(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -99,10 +135,10 @@ def _families(record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(families)
 
 
-def _period(record: Mapping[str, Any]) -> int:
-    period = record.get("period")
+def _period(record: Mapping[str, Any], name: str = "period") -> int:
+    period = record.get(name)
     if not isinstance(period, int) or isinstance(period, bool) or not 0 < period <= LONGEST:
-        demand = 'the moves need a whole number "period" above 0'
+        demand = f'the moves need a whole number "{name}" above 0'
         raise InputError(f"{demand}, not {_shorten(period)}; it is at most 2^62")
     return period
 
@@ -117,6 +153,16 @@ def _betas(record: Mapping[str, Any], base: str) -> tuple[float, ...]:
     if len(betas) > MOST_RUNGS:
         raise InputError(f"a ladder has at most {MOST_RUNGS} betas, not {len(betas):,}")
     return tuple(float(beta) for beta in betas)
+
+
+def _blocks(record: Mapping[str, Any], base: str) -> tuple[tuple[int, ...], ...]:
+    blocks = record.get("blocks", ())
+    if not isinstance(blocks, list | tuple) or (blocks and base != GIBBS):
+        raise InputError(f'a list "blocks" belongs to the base {GIBBS!r} only')
+    for block in blocks:
+        if not isinstance(block, list | tuple) or not all(type(v) is int for v in block):
+            raise InputError(f"blocks are lists of numbers of variables, not {_shorten(block)}")
+    return tuple(tuple(block) for block in blocks)
 
 
 def _shorten(value: object, known: Iterable[str] = ()) -> str:

@@ -264,6 +264,26 @@ class Block:
             self.scope[place], self.entries[place] = scope, entries
 
 
+def block_of(
+    graph: FactorGraph, sizes: list[int], group: Sequence[int], most_entries: int
+) -> Block:
+    """A block of given variables, in their order; those that make a table too large are left out.
+
+    `sizes` has the number of possible values of each variable. Those with one have no choice.
+    """
+    block, members = Block(sizes, most_entries), defaultdict[int, int](int)
+    for new in group:
+        factors = graph.factors_of(new).tolist()
+        near = reduce(or_, (members[factor] for factor in factors), 0)
+        changes = block.changes(new, near, TABLES * most_entries - block.total)
+        if sizes[new] > 1 and changes is not None:
+            block.add(new, changes)
+            for factor in factors:
+                members[factor] |= 1 << block.place[new]
+    block.interior = set(block.place)
+    return block
+
+
 def grow_blocks(
     graph: FactorGraph, domains: Domains, most_entries: int, most_work: float = math.inf
 ) -> list[Block]:

@@ -6,6 +6,7 @@ their variables one by one, then draw them backwards. All lanes draw the same bl
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,12 @@ from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.support import Domains, all_values, possible_values
 from orbitmc.kernels.block_gibbs.elimination import draw_backwards, eliminate
-from orbitmc.kernels.block_gibbs.growth import MOST_BLOCK_ENTRIES, TABLES, grow_blocks
+from orbitmc.kernels.block_gibbs.growth import (
+    MOST_BLOCK_ENTRIES,
+    TABLES,
+    block_of,
+    grow_blocks,
+)
 from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks, block_memory, plans
 from orbitmc.kernels.protocol import steps
 
@@ -134,6 +140,47 @@ def low_width_of_copies(
     grown = grow_blocks(original, _domains(original), MOST_BLOCK_ENTRIES, most_work / copies)
     blocks = [block.shift(k * original.variables) for k in range(copies) for block in grown]
     return BlockGibbs(plans(graph, _domains(graph), blocks))
+
+
+def chosen_blocks(
+    graph: FactorGraph,
+    groups: Sequence[Sequence[int]],
+    *,
+    most_entries: int = MOST_BLOCK_ENTRIES,
+) -> BlockGibbs:
+    """Draw groups of variables as a whole, one group after the other, and no other variables.
+
+    Members that would make a table larger than `most_entries` are left out. Beside a chain that
+    moves all variables it frees those that cannot change alone.
+
+    >>> import orbitmc as om
+    >>> model = om.model({"A": ["no", "yes"], "B": ["no", "yes"]}, [(["A", "B"], [3, 0, 0, 1])])
+    >>> pair = om.kernels.chosen_blocks(model.graph, [(0, 1)])
+    >>> mixed = om.kernels.alternation(om.kernels.gibbs(), pair, period=2)
+    >>> om.testing.check_kernel(mixed, models=[model]).stationary
+    0.0
+    """
+    if most_entries < 1:
+        raise InputError(f"a table has at least 1 entry, not {most_entries}")
+    domains = _domains(graph)
+    allowed = np.concatenate([[0], np.cumsum(domains.allowed)])
+    sizes = np.diff(allowed[domains.value_start]).tolist()
+    for group in groups:
+        _require_group(graph, group)
+    blocks = [block_of(graph, sizes, group, most_entries) for group in groups]
+    return BlockGibbs(plans(graph, domains, [block for block in blocks if block.order]))
+
+
+def _require_group(graph: FactorGraph, group: Sequence[int]) -> None:
+    """Refuse groups that name a variable twice, or one that is not there."""
+    if len(set(group)) < len(group):
+        raise InputError(f"a group names a variable twice: {list(group)}")
+    for variable in group:
+        if not 0 <= variable < graph.variables:
+            raise InputError(
+                f"there is no variable {variable}: they are numbered from 0 to "
+                f"{graph.variables - 1}"
+            )
 
 
 def _domains(graph: FactorGraph) -> Domains:
