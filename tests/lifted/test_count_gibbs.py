@@ -215,10 +215,10 @@ def test_a_constant_that_counts_itself_would_be_seen(monkeypatch):
     assert stationary_residuals(range(7000, 7060))[0] > 1e-3
 
 
-def chain_of_people(count=12, seed=3):
+def chain_of_people(count=12, seed=3, weight=0.4):
     """A chain of cells of people with observed friends, as programs make them."""
     rng = np.random.default_rng(seed)
-    text = "Smokes(p)\nOld(p)\nLikes(p,p)\n0.4 Likes(x,y) => (Smokes(x) <=> Smokes(y))\n"
+    text = f"Smokes(p)\nOld(p)\nLikes(p,p)\n{weight} Likes(x,y) => (Smokes(x) <=> Smokes(y))\n"
     text += "-1.2 Likes(x,y)\n0.3 Smokes(x) => Old(x)\n0.1 Smokes(x)\n"
     names = ", ".join(f"P{number}" for number in range(count))
     facts = [
@@ -227,6 +227,13 @@ def chain_of_people(count=12, seed=3):
     facts += ["Smokes(P0)", "!Smokes(P1)", "?Smokes(P2)"]
     opened = ["Smokes", "Old", "Likes"]
     return read(f"p = {{{names}}}\n" + text, "\n".join(sorted(set(facts))) + "\n", opened=opened)
+
+
+def test_one_fixed_point_is_one_mode():
+    logic = chain_of_people(weight=0.05)
+    chain = build_cell_chain(logic.source.program, logic.source.atoms)
+    assert chain.modes == 1
+    assert chain.left_out == ()
 
 
 @pytest.fixture(params=[True, False], ids=["odds", "cells"])
@@ -273,6 +280,7 @@ def test_sampled_marginals_are_those_of_elimination():
     exact = om.marginals(logic, query=query, method="exact")
     assert list(counted) == list(exact)
     assert counted.converged
+    assert counted.about.warnings == ()
     assert counted.about.method == "gibbs"
     assert "cells of 10 constants" in counted.about.reason
     for name, marginal in counted.items():
@@ -355,9 +363,26 @@ def test_cells_are_refused_in_words():
     rain = read("p = {A, B}\nRain\nWet(p)\n1 Rain => Wet(x)\n")
     with pytest.raises(InputError, match="atoms of no constant have 2 joint values"):
         om.marginals(rain, method="gibbs", base="counts")
-    logic = chain_of_people()
-    with pytest.raises(InputError, match="a checkpoint keeps marginals only"):
-        om.marginals(logic, method="gibbs", base="counts", checkpoint="cells.omc")
+
+
+def test_a_run_of_cells_is_kept_and_goes_on_as_if_it_had_not_ended(tmp_path):
+    logic, path = chain_of_people(), tmp_path / "cells.run"
+    settings = {"method": "gibbs", "base": "counts", "packs": 2, "query": "Smokes;Old"}
+    whole = om.marginals(logic, samples=60, **settings)
+
+    def interrupt(run):
+        if run.recorded >= 20:
+            run.stop()
+
+    part = om.marginals(logic, samples=60, checkpoint=path, watchers=[interrupt], **settings)
+    assert part.about.interrupted
+    again = om.resume(path, chain_of_people(), query="Smokes;Old")
+    assert again.about.samples == 60
+    assert again.columns.probability.tolist() == whole.columns.probability.tolist()
+    with pytest.raises(InputError, match="a checkpoint keeps no pairs of constants"):
+        om.resume(path, logic, query="Likes(P3,x)")
+    with pytest.raises(InputError, match="the cells of this program cannot be sampled"):
+        om.resume(path, read("p = {A, B}\nRain\nWet(p)\n1 Rain => Wet(x)\n"))
 
 
 def test_too_many_cells_patterns_and_pairs_are_refused(monkeypatch):

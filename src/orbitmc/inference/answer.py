@@ -82,9 +82,8 @@ def answer(
     if query.count is not None and (counted := query.count(settings)) is not None:
         return counted
     if (cells := _ask_in_cells(query, settings)) is not None:
-        require_no_checkpoint(settings)
         by_counts = replace(settings, method="gibbs", base="counts")
-        return _answer_view(cells, cells_of(query), by_counts, observers, reserve, None)
+        return _answer_view(cells, cells_of(query), by_counts, observers, reserve, checkpoint)
     if (pairs := _ask_in_pairs(query, settings)) is not None:
         by_partitions = replace(settings, method="gibbs", base="partition")
         view = view_of(pairs.model)

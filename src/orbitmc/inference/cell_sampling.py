@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.inference.settings import Settings
     from orbitmc.mln.data.database import Ints
+    from orbitmc.sampling.checkpoint import Checkpoint
     from orbitmc.sampling.run import RunObserver
 
 MOST_PAIRS = 10_000  # atoms of pairs that may be asked about
@@ -66,7 +67,7 @@ class CellMarginals:
     """How probable atoms are, by samples of the cells of constants."""
 
     program: MarkovLogic
-    can_resume = False
+    can_resume = True
     scopes = None
     needs = None
 
@@ -99,6 +100,17 @@ class CellMarginals:
             begun=begun,
         )
 
+    def resumed(self, saved: Checkpoint, settings: Settings) -> Plan:
+        """Go on with a run that was kept."""
+        reason = f"a run resumed from {saved.path.name}"
+        return Plan(
+            self.chain.model,
+            settings,
+            f"{reason}; {self._reason()}",
+            kernel=self.chain.kernel,
+            checkpoint=saved,
+        )
+
     def _reason(self) -> str:
         chain, source = self.chain, self.program.source
         pairs = len(chain.kernel.partner) // 2
@@ -123,6 +135,9 @@ class CellMarginals:
                 f"the query asks about {len(pairs):,} pairs of constants, the limit is "
                 f"{MOST_PAIRS:,}; name fewer"
             )
+        saved = plan.checkpoint is not None or plan.settings.checkpoint is not None
+        if pairs and saved:
+            raise InputError("a checkpoint keeps no pairs of constants: ask about others")
         features: Features | None = None
         if pairs:
             feature = _PairAtoms(pairs)
@@ -143,10 +158,10 @@ class CellMarginals:
 
     def _warnings(self, cells: Marginals, asked: AskedAtoms) -> tuple[str, ...]:
         warnings = list(cells.about.warnings)
-        if self.chain.modes > 1:
+        if self.chain.modes > 1 and not cells.converged:
             warnings.append(
-                f"the cells have {self.chain.modes} modes, and chains start at all of them: unless "
-                "they cross between modes, nobody knows how probable each is"
+                f"the cells have {self.chain.modes} modes, and chains start at all of them: if "
+                "they do not cross between modes, nobody knows how probable each is"
             )
         if asked.left_out:
             words = ", ".join(asked.left_out)

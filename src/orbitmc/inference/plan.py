@@ -111,7 +111,8 @@ class Plan:
 
     def record(self) -> dict[str, Any]:
         """What a checkpoint needs to say, so that the same kernel can be built again."""
-        own_kernel = {} if self.kernel is None else {"own": type(self.kernel).__name__}
+        ours = self.kernel is None or self.settings.base == "counts"
+        own_kernel = {} if ours else {"own": type(self.kernel).__name__}
         return {
             "kernel": {**self.settings.kernel(), **own_kernel},
             "ruled_out": list(self.ruled_out),

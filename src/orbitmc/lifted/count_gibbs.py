@@ -42,11 +42,11 @@ from orbitmc.mln.language.syntax import Program
 
 MOST_CELLS = 64  # of a constant
 MOST_PATTERNS = 4096  # of what is observed of pairs
-MODE_STEPS = 100  # of a fixed point
-MODE_TOLERANCE = 1e-3  # of chances of cells: chains start there, and find the rest
+MODE_STEPS = 200  # of a fixed point
+MODE_TOLERANCE = 1e-4  # of chances of cells: chains start there, and find the rest
 CORNER = 0.01  # of a corner from which a mode is looked for, in each other cell
 FORBIDDEN = -50.0  # nats, in the place of zeros while modes are looked for
-SAME_MODE = 1e-3  # difference of the shares of cells
+SAME_MODE = 0.02  # difference of the shares of cells
 FAR_MODE = 60.0  # nats: modes below the largest by more are left out
 DAMPING = 0.5
 
