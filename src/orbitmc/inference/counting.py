@@ -389,7 +389,8 @@ def counting_cost(logic: MarkovLogic) -> CountingCost:
     except ContradictionError as error:
         lifting = str(error)
     if isinstance(lifting, str):
-        return CountingCost(atoms, None, None, None, lifting)
+        instead = "; cells of its constants are sampled instead" if logic.prefers_cells else ""
+        return CountingCost(atoms, None, None, None, f"{lifting}{instead}")
     return CountingCost(atoms, lifting.states, lifting.seconds, lifting.most_cells, None)
 
 
