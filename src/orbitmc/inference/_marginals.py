@@ -126,6 +126,7 @@ def marginals_query(
         if isinstance(model, Model)
         else lambda settings: inference.count_marginals(model, settings, provenance),
         lambda view: MarginalsQuestion(view, None, None, provenance_if_ground()),
+        None if isinstance(model, Model) else lambda: inference.CellMarginals(model),
     )
 
 

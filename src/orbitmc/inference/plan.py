@@ -113,7 +113,8 @@ class Plan:
 
     def record(self) -> dict[str, Any]:
         """What a checkpoint needs to say, so that the same kernel can be built again."""
-        own_kernel = {} if self.kernel is None else {"own": type(self.kernel).__name__}
+        ours = self.kernel is None or self.settings.base == "counts"
+        own_kernel = {} if ours else {"own": type(self.kernel).__name__}
         return {
             "kernel": {**self.settings.kernel(), **own_kernel},
             "ruled_out": list(self.ruled_out),
@@ -157,18 +158,18 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
-    spent = _spent(settings)
+    spent = seconds_spent(settings)
     return Plan(model, settings, reason, kernel=kernel, remarks=model.doubts, seconds=spent)
 
 
-def _spent(settings: Settings) -> float:
+def seconds_spent(settings: Settings) -> float:
     """How much of the time that was asked for is over; none if nobody asked for any."""
     return 0.0 if settings.seconds is None else spent_before()
 
 
 def asked_at(settings: Settings) -> float:
     """When the question was asked, on the clock that stands still while code compiles."""
-    return working_time() - _spent(settings)
+    return working_time() - seconds_spent(settings)
 
 
 def plan_model(
@@ -219,7 +220,7 @@ def plan_components(model: Model, settings: Settings) -> Plan:
 
 def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]) -> Plan:
     """Choose for a model whose weights can be added up, and say what that took."""
-    begun, before = asked_at(settings), _spent(settings)
+    begun, before = asked_at(settings), seconds_spent(settings)
     settings.require_use()
     refuse_counting(settings)
     settings.schedule()  # refuses two ends
@@ -229,6 +230,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
         with Stopwatch() as planning:
             if settings.base == "partition":
                 return _plan_partitions(model, settings, begun)
+            if settings.base == "counts":
+                raise InputError(NO_CELLS)
             firm = harden(model)
             plan = choose(firm.model)
     except ContradictionError as error:
@@ -236,6 +239,9 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     chosen = with_block_work(plan.settings)
     spent = before + planning.seconds
     return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
+
+
+NO_CELLS = "base=counts is for marginals of Markov logic programs: it samples cells of constants"
 
 
 def refuse_counting(settings: Settings) -> None:
@@ -296,7 +302,7 @@ def split_components(model: Model, settings: Settings) -> Split | None:
 
 
 def _has_time_to_split(settings: Settings) -> bool:
-    return settings.seconds is None or _spent(settings) <= SPLIT_SHARE * settings.seconds
+    return settings.seconds is None or seconds_spent(settings) <= SPLIT_SHARE * settings.seconds
 
 
 def with_block_work(settings: Settings) -> Settings:
@@ -338,7 +344,7 @@ def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
         settings,
         f"{names} {words}, and rules that say so need no grounding",
         remarks=model.doubts,
-        seconds=_spent(settings),
+        seconds=seconds_spent(settings),
         ruled_out=("exact", "lmh", "lifted", "mcsat"),
         begun=begun,
     )
