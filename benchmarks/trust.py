@@ -40,6 +40,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "lifted": {"method": "lifted"},
     "mcsat": {"method": "mcsat"},
     "core": {"method": "auto"},
+    "partition": {"method": "gibbs", "base": "partition"},
 }
 LENGTHS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(METHODS, (2, 8, 50, 400)),
@@ -119,10 +120,15 @@ def answered(asked: argparse.Namespace) -> Iterator[Answer]:
     for kind in asked.kinds:
         for number in range(asked.first, asked.first + asked.models):
             case = case_of(kind, number)
-            for method in asked.method:
+            for method in methods_for(kind, asked.method):
                 for samples in asked.samples or LENGTHS[method]:
                     yield answer(case, method, samples)
         print(f"{kind}: {asked.models} models", flush=True)
+
+
+def methods_for(kind: str, asked: Sequence[str]) -> list[str]:
+    """Those that were asked for; partitions have a method of their own, and no other one."""
+    return [method for method in asked if (method == "partition") == (kind == "partitions")]
 
 
 def answer(case: Case, method: str, samples: int, **changes: Any) -> Answer:

@@ -41,6 +41,7 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
         families.nearly_two_sides,
     ),
     "symmetric": (families.exchangeable, families.ring, families.two_sides, families.people),
+    "partitions": (families.close_items, families.far_items, families.two_groups),
     "traps": (
         traps.heavy_table,
         traps.heavy_conjunction,
@@ -60,7 +61,7 @@ class Case:
     kind: str
     number: int
     family: str
-    model: om.Model
+    model: om.Model | om.MarkovLogic
     truth: Mapping[str, NDArray[np.float64]]
 
 
