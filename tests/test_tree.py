@@ -19,6 +19,7 @@ PLAN = {
     *("lifted", "compare", "report", "cli"),
 }
 # 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes,
+# 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes,
 # tables, learning by counting, stuck places, ancestral groups
 MOST_FILES, MOST_PACKAGES = 285, 36
 
@@ -83,7 +84,7 @@ def test_a_question_about_a_kernel_would_be_seen():
 
 ARROW = re.compile(r"^\s*(?:from|import) orbitmc(?:\.(\w+)| import ([\w, ]+))", re.MULTILINE)
 BELOW_ALL = {"_util", "_numba", "_simd"}
-MOST_ARROWS = 56  # learning weighs what is counted: mln to lifted
+MOST_ARROWS = 60  # 55, and those of lifted: learning and chains of cells
 
 
 def arrows(home, text):

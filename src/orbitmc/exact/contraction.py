@@ -37,6 +37,7 @@ from orbitmc.exact.blocks import (
     strides_of,
     sum_onto,
 )
+from orbitmc.exact.groups import GroupedPlan
 from orbitmc.exact.plan import EliminationPlan, predict, require_fit
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.exact.small_buckets import (
@@ -342,7 +343,7 @@ def marginals(
     graph: FactorGraph,
     *,
     memory: int = MEMORY,
-    plan: EliminationPlan | None = None,
+    plan: EliminationPlan | GroupedPlan | None = None,
     seconds: float = 5.0,
     wanted: Sequence[int] | None = None,
 ) -> ExactAnswer:
@@ -358,10 +359,26 @@ def marginals(
     [[0.5, 0.5]]
     """
     plan = plan or predict(graph, memory=memory, seconds=seconds)
-    require_fit(plan, memory)
+    require_fit(plan.bytes, memory)
     chosen = range(graph.variables) if wanted is None else wanted
+    if isinstance(plan, GroupedPlan):
+        return _eliminate_groups(plan, chosen)
     log_z, tables = _eliminate(plan, [plan.problem.place[variable] for variable in chosen])
     return ExactAnswer(log_z, _over_all_values(plan.problem, tables, chosen))
+
+
+def _eliminate_groups(plan: GroupedPlan, wanted: Sequence[int]) -> ExactAnswer:
+    """Eliminate each group that has some wanted variables; the first says what log Z is."""
+    log_z, tables = 0.0, dict[int, Floats]()
+    for number, part in enumerate(plan.parts):
+        here = [variable for variable in wanted if variable in part.variables]
+        problem = part.plan.problem
+        if here or number == 0:
+            log_sum, found = _eliminate(part.plan, [problem.place[variable] for variable in here])
+            tables.update(zip(here, _over_all_values(problem, found, here), strict=True))
+        if number == 0:
+            log_z = log_sum
+    return ExactAnswer(log_z, tuple(tables[variable] for variable in wanted))
 
 
 def _eliminate(plan: EliminationPlan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:

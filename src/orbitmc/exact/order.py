@@ -112,6 +112,14 @@ def find_order(
     return Order(list(known.variables), known.cost)
 
 
+def find_greedy_order(
+    scopes: Iterable[Sequence[int]], sizes: Sequence[int], *, until: float = np.inf
+) -> Order:
+    """The better of two greedy orders; it is not kept."""
+    log_sizes = np.log2(np.asarray(sizes, dtype=np.float64)).tolist()
+    return _first_order(neighbours_of(len(sizes), scopes), log_sizes, np.inf, until)
+
+
 def _keep(orders: OrderedDict[Key, Value], key: Key, value: Value) -> None:
     with _lock:
         orders[key] = value

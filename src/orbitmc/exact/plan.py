@@ -2,10 +2,10 @@
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -90,6 +90,18 @@ class EliminationPlan:
         turns = math.prod(self.problem.sizes[variable] for variable in self.cutset)
         return turns * self.steps.seconds
 
+    @property
+    def table_bytes(self) -> int:
+        """What the tables of factors take."""
+        return ENTRY * sum(table.size for table in self.problem.tables)
+
+    @property
+    def in_words(self) -> str:
+        """How wide it is, and what makes it less wide."""
+        followers = self.problem.followers
+        decided = f"; {followers:,} variables follow from others" if followers else ""
+        return f"width {self.width}{decided}"
+
 
 def predict(
     graph: FactorGraph,
@@ -118,36 +130,66 @@ def predict(
     until = working_time() + max(seconds, FIRST_SHARE * within)
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
+    greedy = order_greedily(graph, until) if enough > 0.0 else None
+    return plan_from(graph, greedy, memory=memory, seconds=seconds, until=until, enough=enough)
+
+
+class GreedyOrder(NamedTuple):
+    """A graph made ready for elimination, and a greedy order."""
+
+    problem: Problem
+    order: Order
+
+
+def order_greedily(graph: FactorGraph, until: float) -> GreedyOrder:
+    """Prepare a graph and order it; no values are tried before."""
     problem = prepare(graph)
-    plan = None if enough <= 0.0 else _plan_in_no_time(problem, memory, enough, until)
-    if plan is None:
-        if graph.has_zeros():
-            problem = prepare(graph, probe(graph))
-        hint = remembered_order(graph, problem)
-        plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
-    remember_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
+    return GreedyOrder(problem, find_order(problem.scopes, problem.sizes, seconds=0.0, until=until))
+
+
+def plan_from(
+    graph: FactorGraph,
+    greedy: GreedyOrder | None,
+    *,
+    memory: int,
+    seconds: float,
+    until: float,
+    enough: float,
+) -> EliminationPlan:
+    """Plan to follow a greedy order where that takes `enough` seconds; elsewhere search a better.
+
+    Before a search, values are tried. Variables are held where memory is short.
+    """
+    if greedy is not None and len(greedy.order.variables) == len(greedy.problem.sizes):
+        order = greedy.order.variables
+        plan = plan_in_order(greedy.problem, order, memory=memory, until=until)
+        if plan.seconds <= enough and plan.bytes <= min(memory, COMFORT):
+            return _remember(graph, plan)
+    if graph.has_zeros():
+        problem = prepare(graph, probe(graph))
+    else:
+        problem = prepare(graph) if greedy is None else greedy.problem
+    hint = remembered_order(graph, problem)
+    plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
+    _remember(graph, plan)
     while plan.bytes > memory and plan.bytes / memory < 2.0 ** (MOST_HELD - len(plan.cutset)):
         cutset = (*plan.cutset, best_cutset_variable(plan.tree))
         plan = plan_holding(problem, cutset, memory=memory, seconds=seconds / 4, until=until)
     return plan
 
 
-def _plan_in_no_time(
-    problem: Problem, memory: int, enough: float, until: float
-) -> EliminationPlan | None:
-    """A plan of a greedy order, if elimination takes so few seconds with it."""
-    with suppress(LimitError):
-        plan = plan_holding(problem, (), memory=memory, seconds=0.0, until=until)
-        if plan.seconds <= enough and plan.bytes <= min(memory, COMFORT):
-            return plan
-    return None
+def _remember(graph: FactorGraph, plan: EliminationPlan) -> EliminationPlan:
+    """Keep the order of a plan for graphs with the same scopes; gives the plan."""
+    cost = plan.entries + LARGEST_COUNTS * plan.largest
+    remember_order(graph, plan.problem, plan.order, cost)
+    return plan
 
 
-def require_fit(plan: EliminationPlan, memory: int) -> None:
-    """Refuse a plan whose tables need more than `memory` bytes."""
-    if plan.bytes > memory:
+def require_fit(needed: int, memory: int) -> None:
+    """Refuse an elimination that needs more than `memory` bytes."""
+    if needed > memory:
         raise LimitError(
-            f"exact elimination would need {plan.bytes / 2**30:.3g} GiB, "
+            f"exact elimination would need {needed / 2**30:.3g} GiB, "
             f"the limit is {memory / 2**30:.3g} GiB"
         )
 
@@ -178,11 +220,23 @@ def plan_holding(
             "exact elimination would need tables of more than 1e+18 entries for these "
             f"{len(problem.sizes)} variables"
         )
-    tree = build_tree(conditioned, order)
-    tables = sum(table.size for table in problem.tables)
-    fixed = ENTRY * tables + ELIMINATION_OVERHEAD
+    return plan_in_order(problem, order, memory=memory, cutset=cutset, until=until)
+
+
+def plan_in_order(
+    problem: Problem,
+    order: Sequence[int],
+    *,
+    memory: int,
+    cutset: tuple[int, ...] = (),
+    until: float = math.inf,
+) -> EliminationPlan:
+    """Plan to eliminate variables in an order; those of a cutset are held in turn."""
+    tree = build_tree(condition(problem, dict.fromkeys(cutset, 0)), order)
+    fixed = ENTRY * sum(table.size for table in problem.tables) + ELIMINATION_OVERHEAD
     steps = steps_within(tree, min(memory, COMFORT) - fixed, plan_steps, until=until)
     entries = [tree.table_entries(variable) for variable in order]
+    turns = math.prod(problem.sizes[variable] for variable in cutset)
     return EliminationPlan(
         width=tree.width,
         largest=max(entries, default=1),

@@ -85,14 +85,7 @@ def prepare(graph: FactorGraph, probed: Probed | None = None) -> Problem:
     What was `probed` beforehand is left out, too: impossible values, and variables that others
     decide.
     """
-    require_narrow(graph)
-    sizes, scopes, tables = _full_tables(graph)
-    possible = [np.arange(size) for size in sizes]
-    if probed is not None:
-        allowed = {v: probed.domains.of(v) for v in range(graph.variables)}
-        _restrict(scopes, tables, possible, allowed)
-    if graph.has_zeros() or len(sizes) > graph.variables:
-        _drop_impossible(scopes, tables, possible)
+    scopes, tables, possible = possible_tables(graph, probed)
     decided = _number_decided(scopes, tables, possible, {} if probed is None else probed.decided)
     _join_axes(scopes, tables, decided)
     open_variables = [
@@ -102,16 +95,47 @@ def prepare(graph: FactorGraph, probed: Probed | None = None) -> Problem:
     for variable, (by, numbers) in decided.items():
         possible[variable] = possible[variable][numbers]
         place[variable] = place[by]
-    constant, merged = _merge_tables(scopes, tables, place, graph.constant)
+    return build_problem(graph, scopes, tables, possible, place, graph.constant)
+
+
+def build_problem(
+    graph: FactorGraph,
+    scopes: Sequence[Scope],
+    tables: Sequence[Floats],
+    possible: Sequence[NDArray[np.int64]],
+    place: Mapping[int, int],
+    constant: float,
+) -> Problem:
+    """A problem of some tables; a `place` is the number of a variable, or of who decides it."""
+    constant, merged = _merge_tables(scopes, tables, place, constant)
+    size_of = {number: len(possible[variable]) for variable, number in place.items()}
     return Problem(
-        sizes=tuple(len(possible[variable]) for variable in open_variables),
+        sizes=tuple(size_of[number] for number in range(len(size_of))),
         scopes=tuple(merged),
         tables=tuple(merged.values()),
         constant=constant,
-        cardinality=tuple(sizes[: graph.variables]),
+        cardinality=tuple(graph.cardinality.tolist()),
         possible=tuple(possible[: graph.variables]),
         place=tuple(place.get(variable, -1) for variable in range(graph.variables)),
     )
+
+
+def possible_tables(
+    graph: FactorGraph, probed: Probed | None = None
+) -> tuple[list[Scope], list[Floats], list[NDArray[np.int64]]]:
+    """Scopes and tables of all factors, over possible values of variables, and these.
+
+    Long clauses are several tables, with helpers as variables.
+    """
+    require_narrow(graph)
+    sizes, scopes, tables = _full_tables(graph)
+    possible = [np.arange(size) for size in sizes]
+    if probed is not None:
+        allowed = {v: probed.domains.of(v) for v in range(graph.variables)}
+        _restrict(scopes, tables, possible, allowed)
+    if graph.has_zeros() or len(sizes) > graph.variables:
+        _drop_impossible(scopes, tables, possible)
+    return scopes, tables, possible
 
 
 def _full_tables(graph: FactorGraph) -> tuple[list[int], list[Scope], list[Floats]]:
@@ -315,7 +339,7 @@ def _supports_all(table: Floats) -> bool:
 
 
 def _merge_tables(
-    scopes: list[Scope], tables: list[Floats], place: dict[int, int], constant: float
+    scopes: Sequence[Scope], tables: Sequence[Floats], place: Mapping[int, int], constant: float
 ) -> tuple[float, dict[Scope, Floats]]:
     """Renumber scopes, leave out decided variables, and add up tables over equal scopes.
 

@@ -99,6 +99,10 @@ class Template:
         return self.tree.width
 
     @property
+    def in_words(self) -> str:
+        return f"width {self.width}"
+
+    @property
     def bytes(self) -> int:
         """About what one row takes."""
         tables = sum(table.size for table in self.problem.tables)

@@ -7,6 +7,7 @@ dropped, too. Evidence is part of the model by then, so what it cuts off goes wi
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,13 +98,39 @@ def _factors_within(graph: FactorGraph, variables: Flags) -> Flags:
 
 def barren_variables(graph: FactorGraph, asked: Flags) -> Flags:
     """Variables that nobody asked about and that sum out to a constant, one after the other."""
-    return _drop_leaves(
-        graph.scope_start,
-        graph.scope,
-        graph.incident_start,
-        graph.incident,
-        sums_are_equal(graph, SAME_SUM),
-        asked,
+    barren = np.zeros(graph.variables, dtype=np.bool_)
+    barren[drop_leaves(graph, asked).variables] = True
+    return barren
+
+
+class Leaves(NamedTuple):
+    """Variables, one after the other a leaf of what is left, and the factor that goes with each.
+
+    It is -1 where none does. All other factors that read such a variable go before.
+    """
+
+    variables: Numbers
+    factors: Numbers
+
+
+def drop_leaves(graph: FactorGraph, asked: Flags) -> Leaves:
+    """Drop what nobody asked about and what no factor, or one that sums to a constant, reads.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif").given({"rain": "none"})
+    >>> leaves = drop_leaves(model.graph, np.zeros(model.graph.variables, dtype=np.bool_))
+    >>> [model.names[variable] for variable in leaves.variables]
+    ['grass', 'sprinkler', 'season']
+    """
+    return Leaves(
+        *_drop_leaves(
+            graph.scope_start,
+            graph.scope,
+            graph.incident_start,
+            graph.incident,
+            sums_are_equal(graph, SAME_SUM),
+            asked,
+        )
     )
 
 
@@ -119,12 +146,13 @@ def _drop_leaves(
     incident: Indices,
     sums: Flags,
     asked: Flags,
-) -> Flags:
-    """Drop what nobody asked about and what no factor, or one that sums to a constant, reads."""
+) -> tuple[Numbers, Numbers]:
+    """Drop leaves in the order in which they become ones; gives the factor of each, too."""
     variables, factors = len(incident_start) - 1, len(scope_start) - 1
     degree = np.empty(variables, dtype=np.int64)
     dropped = np.zeros(variables, dtype=np.bool_)
     gone = np.zeros(factors, dtype=np.bool_)
+    order, with_each, count = np.empty(variables, np.int64), np.empty(variables, np.int64), 0
     queue, begin, end = np.empty(variables + len(scope), dtype=np.int64), 0, 0
     for variable in range(variables):
         degree[variable] = np.int64(incident_start[variable + 1]) - np.int64(
@@ -138,7 +166,7 @@ def _drop_leaves(
         begin += 1
         if dropped[variable]:
             continue
-        leaf = degree[variable] == 0
+        leaf, gone_with = degree[variable] == 0, -1
         for place in range(incident_start[variable], incident_start[variable + 1]):
             factor = incident[place]
             if gone[factor]:
@@ -148,12 +176,15 @@ def _drop_leaves(
                     leaf = True
             if not leaf:
                 continue
-            gone[factor] = True
+            gone[factor], gone_with = True, factor
             for edge in range(scope_start[factor], scope_start[factor + 1]):
                 other = scope[edge]
                 degree[other] -= 1
                 if other != variable and degree[other] <= 1 and not asked[other]:
                     queue[end] = other
                     end += 1
-        dropped[variable] = leaf
-    return dropped
+        if leaf:
+            dropped[variable] = True
+            order[count], with_each[count] = variable, gone_with
+            count += 1
+    return order[:count], with_each[:count]

@@ -108,10 +108,9 @@ class InformationQuestion:
         )
 
     def from_elimination(self, plan: Plan) -> Estimates:
-        assert plan.elimination is not None
         if not self.candidates:
             return self._nothing_left(plan)
-        return self._exact(joints(plan.elimination, self.scopes), exact_about(plan))
+        return self._exact(joints(plan.one_elimination, self.scopes), exact_about(plan))
 
     def _exact(self, tables: Sequence[Floats], about: About) -> Estimates:
         """The answer from tables of the target and each candidate."""

@@ -115,8 +115,7 @@ class JointQuestion:
         )
 
     def from_elimination(self, plan: Plan) -> Joint:
-        assert plan.elimination is not None
-        table = joints(plan.elimination, self.scopes)[0]
+        table = joints(plan.one_elimination, self.scopes)[0]
         return _exact(self.named, self.scope, table, exact_about(plan))
 
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Joint:

@@ -22,7 +22,13 @@ from orbitmc.inference.answer import (
     run_chains,
     summarise_run,
 )
-from orbitmc.inference.plan import Plan, plan_components, plan_for_kernel, plan_model
+from orbitmc.inference.plan import (
+    Plan,
+    plan_components,
+    plan_for_kernel,
+    plan_marginals,
+    plan_model,
+)
 from orbitmc.inference.query import (
     Names,
     Program,
@@ -177,7 +183,7 @@ class MarginalsQuestion:
         plan = (
             plan_components(model, settings)
             if apart
-            else plan_model(model, settings, collapses=True)
+            else plan_model(model, settings, collapses=True, eliminate=plan_marginals)
         )
         return replace(plan, query=self.names if plan.elimination is None else self.wanted)
 

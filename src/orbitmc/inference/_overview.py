@@ -12,7 +12,7 @@ from orbitmc._util.arrays import MOST_VALUES
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import LimitError, OrbitError
 from orbitmc.estimate.marginals import Checks, GroupTexts, Marginals, Provenance
-from orbitmc.exact.plan import predict
+from orbitmc.exact.groups import predict_marginals
 from orbitmc.formats.assembly import Rows, row_doubts, wrong_tables
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
@@ -188,7 +188,7 @@ def _entries(graph: FactorGraph) -> NDArray[np.float64]:
 def _exact_cost(model: Model, memory: int) -> ExactCost:
     try:
         graph = harden(model).model.graph
-        plan = predict(
+        plan = predict_marginals(
             graph,
             memory=memory,
             seconds=ORDER_SECONDS,

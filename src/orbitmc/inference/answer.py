@@ -50,7 +50,6 @@ from orbitmc.inference.settings import Settings
 
 if TYPE_CHECKING:
     from orbitmc.estimate.statistics import Statistics
-    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.grounding.grounding import Ground
@@ -114,7 +113,7 @@ def _answer_view(
             plan = replace(plan, reason=f"{_describe_part(plan)}; {plan.reason}")
         if plan.elimination is not None and settings.method == "auto":
             try:
-                with _elimination_in_time(plan.elimination, settings):
+                with _elimination_in_time(plan.elimination.seconds, settings):
                     return answer_plan(question, plan, observers)
             except exact.contraction.OutOfTimeError:
                 plan = question.plan(replace(settings, method="gibbs"))
@@ -163,14 +162,12 @@ def _prefers_pairs(program: MarkovLogic, settings: Settings) -> bool:
     return elimination is None
 
 
-def _elimination_in_time(
-    elimination: EliminationPlan, settings: Settings
-) -> AbstractContextManager[None]:
-    """Let elimination end that takes much longer than `auto` expected; there is sampling."""
+def _elimination_in_time(seconds: float, settings: Settings) -> AbstractContextManager[None]:
+    """Let elimination end that takes much longer than the expected `seconds`; `auto` can sample."""
     if settings.seconds is None:
         return nullcontext()
     left = settings.seconds - spent_before()
-    return time_limit(min(left, max(ELIMINATION_SHARE * left, 2.0 * elimination.seconds)))
+    return time_limit(min(left, max(ELIMINATION_SHARE * left, 2.0 * seconds)))
 
 
 def require_no_checkpoint(settings: Settings) -> None:

@@ -307,7 +307,7 @@ class ExpectationQuestion:
         plan = plan_model(self.view.model, settings, collapses=True, features=features)
         if plan.elimination is None:
             return plan
-        states = independent_states(plan.elimination, TRIED, seed=plan.settings.seed)
+        states = independent_states(plan.one_elimination, TRIED, seed=plan.settings.seed)
         used = self._names_used(lambda name: states[name.variable], TRIED)
         while True:
             scopes = [variables_of(names.values()) for names in used]
@@ -319,7 +319,7 @@ class ExpectationQuestion:
             )
             if plan.elimination is None:
                 return plan
-            self.means = self._means(used, scopes, joints(plan.elimination, scopes))
+            self.means = self._means(used, scopes, joints(plan.one_elimination, scopes))
             if self.means is not None:
                 return plan
 

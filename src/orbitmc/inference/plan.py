@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from orbitmc._util.arrays import LANE_UNIT, MOST_VALUES, lengths, short_repr
 from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.exact.plan import SECONDS_PER_BUCKET, predict, require_fit
+from orbitmc.exact.groups import GroupedPlan, predict_marginals
+from orbitmc.exact.plan import SECONDS_PER_BUCKET, EliminationPlan, predict, require_fit
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.fringe import MOST_VARIABLES_TO_ELIMINATE, Fringe, eliminate_fringe
 from orbitmc.graph.hardening import harden
@@ -34,7 +35,6 @@ from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
 
 if TYPE_CHECKING:
     from orbitmc.conditionals.prepared import PreparedGraph
-    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.exact.templates import Template
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.grounding.grounding import Ground
@@ -71,6 +71,10 @@ NO_EQUIVALENCE = (
 )
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
+PricedPlan: TypeAlias = "EliminationPlan | GroupedPlan | Template"
+PlanType = TypeVar("PlanType", EliminationPlan, EliminationPlan | GroupedPlan)
+Eliminate = Callable[[FactorGraph, Settings], tuple[EliminationPlan | GroupedPlan | None, str]]
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -90,7 +94,7 @@ class Plan:
     model: Model
     settings: Settings
     reason: str
-    elimination: EliminationPlan | None = None
+    elimination: EliminationPlan | GroupedPlan | None = None
     choice: RaceResult | None = None
     prepared: PreparedGraph | None = None
     remarks: tuple[str, ...] = ()
@@ -114,6 +118,12 @@ class Plan:
             "query": None if self.query is None else list(self.query),
             "fringe": self.fringe is not None,
         }
+
+    @property
+    def one_elimination(self) -> EliminationPlan:
+        """The elimination of everything at once: questions about several variables need that."""
+        assert isinstance(self.elimination, EliminationPlan)
+        return self.elimination
 
     @property
     def sampled_model(self) -> Model:
@@ -165,6 +175,7 @@ def plan_model(
     *,
     too_wide: str = "",
     collapses: bool = False,
+    eliminate: Eliminate | None = None,
     features: AskedFeatures | None = None,
 ) -> Plan:
     """Choose a method, and for Lifted Metropolis-Hastings the jumps, unless they are given.
@@ -172,8 +183,8 @@ def plan_model(
     All that is chosen is in the plan's settings, so it can be executed again. `extend`
     gives the graph that an exact answer eliminates, if it needs more than the model has. What is
     known to be `too_wide` for elimination, in words, is sampled. A question that `collapses` is
-    answered from chains of a core, where that pays. A race watches the `features` that are asked
-    for, too.
+    answered from chains of a core, where that pays. Other ways to `eliminate` than of everything at
+    once may be given. A race watches the `features` that are asked for, too.
     """
 
     def sample(firm: Model, reason: str) -> Plan:
@@ -184,7 +195,7 @@ def plan_model(
         if too_wide and settings.method == "auto":
             return sample(firm, too_wide)
         if settings.method in ("auto", "exact"):
-            elimination, reason = plan_elimination(extend(firm.graph), settings)
+            elimination, reason = (eliminate or plan_elimination)(extend(firm.graph), settings)
             if elimination is None:
                 return sample(firm, reason)
             return Plan(firm, replace(settings, method="exact"), reason, elimination)
@@ -228,7 +239,8 @@ def refuse_counting(settings: Settings) -> None:
     """Refuse to count what is no program, or a question for which nobody counts."""
     if settings.method == "counting":
         raise InputError(
-            "counting is for marginals, joints, events and log Z of Markov logic programs"
+            "counting is for marginals, joints, events, log Z, draws and best states of "
+            "Markov logic programs"
         )
 
 
@@ -240,9 +252,9 @@ def _plan_parts(model: Model, settings: Settings) -> Plan:
     elimination, reason = None, ""
     if len(sizes) > 1:
         largest = select_variables(model, np.flatnonzero(part_of == sizes.argmax()))
-        elimination, reason = plan_elimination(largest.graph, settings)
+        elimination, reason = plan_marginals(largest.graph, settings)
     if len(sizes) == 1 or elimination is not None:
-        elimination, reason = plan_elimination(model.graph, settings)
+        elimination, reason = plan_marginals(model.graph, settings)
     if elimination is not None:
         return Plan(model, exact, reason, elimination)
     split = split_components(model, settings)
@@ -258,7 +270,7 @@ class Split(NamedTuple):
 
     easy: Model
     hard: Model
-    elimination: EliminationPlan
+    elimination: EliminationPlan | GroupedPlan
     cost: str
 
 
@@ -272,7 +284,7 @@ def split_components(model: Model, settings: Settings) -> Split | None:
         if SECONDS_PER_BUCKET * int((~apart).sum()) > most_seconds(settings):
             break
         easy = select_variables(model, np.flatnonzero(~apart))
-        elimination, cost = plan_elimination(easy.graph, settings)
+        elimination, cost = plan_marginals(easy.graph, settings)
         if elimination is not None:
             hard = select_variables(model, np.flatnonzero(apart))
             return Split(easy, hard, elimination, cost)
@@ -329,6 +341,19 @@ def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
 
 def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """A plan of elimination and its price, or None and why it is not affordable."""
+    return _plan_affordable(graph, settings, predict)
+
+
+def plan_marginals(
+    graph: FactorGraph, settings: Settings
+) -> tuple[EliminationPlan | GroupedPlan | None, str]:
+    """The same for all marginals, which groups of variables may have one after the other."""
+    return _plan_affordable(graph, settings, predict_marginals)
+
+
+def _plan_affordable(
+    graph: FactorGraph, settings: Settings, predict: Callable[..., PlanType]
+) -> tuple[PlanType | None, str]:
     within = math.inf if settings.method == "exact" else most_seconds(settings)
     begun = working_time() - spent_before()
     try:
@@ -340,7 +365,7 @@ def plan_elimination(graph: FactorGraph, settings: Settings) -> tuple[Eliminatio
             enough=ENOUGH_SECONDS,
         )
         if settings.method == "exact":
-            require_fit(plan, settings.memory)
+            require_fit(plan.bytes, settings.memory)
         if settings.method == "auto" and (longer := _longer_order_search_seconds(plan, settings)):
             plan = predict(graph, memory=settings.memory, seconds=longer, within=within)
     except LimitError as error:
@@ -358,7 +383,7 @@ def order_search_seconds(settings: Settings) -> float:
     return min(most, ORDER_SHARE * (settings.seconds or math.inf))
 
 
-def _longer_order_search_seconds(plan: EliminationPlan | Template, settings: Settings) -> float:
+def _longer_order_search_seconds(plan: PricedPlan, settings: Settings) -> float:
     """How long to look on for an order where a better one may be affordable; 0 elsewhere.
 
     A long run can wait, and a longer search finds orders that need a fraction of memory and time.
@@ -488,17 +513,15 @@ def _plan_with_race(
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
 
-def describe_cost(plan: EliminationPlan | Template) -> str:
+def describe_cost(plan: PricedPlan) -> str:
     """What exact elimination costs, in words."""
-    followers = plan.problem.followers
-    decided = f"; {followers:,} variables follow from others" if followers else ""
     return (
         f"exact elimination takes about {format_bytes(plan.bytes)} and {plan.seconds:.2g} s "
-        f"(width {plan.width}{decided})"
+        f"({plan.in_words})"
     )
 
 
-def is_affordable(plan: EliminationPlan | Template, settings: Settings, spent: float = 0.0) -> bool:
+def is_affordable(plan: PricedPlan, settings: Settings, spent: float = 0.0) -> bool:
     """Whether an exact answer fits into the memory and the time that there is.
 
     So many seconds are `spent` of those that were asked for.
