@@ -327,6 +327,62 @@ def _random_edges(rng: Rng, count: int, edges: int) -> np.ndarray:
     return pairs[rng.choice(len(pairs), min(edges, len(pairs)), replace=False)]
 
 
+# Rows and columns that are matched once, and a few variables that cannot change alone
+
+
+def matched(rng: Rng) -> Model:
+    """Rows and columns of which each is matched at most once."""
+    return _matching(rng, *rng.integers(2, 5, size=2).tolist(), perfect=False)
+
+
+def perfectly_matched(rng: Rng) -> Model:
+    """As many rows as columns, each matched once."""
+    return _matching(rng, *[int(rng.integers(2, 5))] * 2, perfect=True)
+
+
+def _matching(rng: Rng, rows: int, columns: int, *, perfect: bool) -> Model:
+    table = np.arange(rows * columns).reshape(rows, columns)
+    builder = Builder(np.full(table.size + 2, 2))
+    for variable in range(table.size + 2):
+        builder.add_factor([variable], [0.0, rng.normal(0.0, 1.5)])
+    for line in (*table.tolist(), *table.T.tolist()):
+        for two in combinations(line, 2):
+            builder.add_clause(two, [0, 0], np.inf)
+        if perfect:
+            builder.add_clause(line, [1] * len(line), np.inf)
+    for other in range(2):
+        pair = int(rng.integers(table.size))
+        builder.add_factor([pair, table.size + other], rng.normal(0.0, 1.0, size=(2, 2)))
+    return binary(builder)
+
+
+def tied_by_parity(rng: Rng) -> Model:
+    """A chain of variables; in two places three are tied by parity, and two of these agree."""
+    return _tied(rng, 3)
+
+
+def one_of_some(rng: Rng) -> Model:
+    """A chain of variables; in two places exactly one of four is 1, or it costs a lot."""
+    return _tied(rng, 4)
+
+
+def _tied(rng: Rng, size: int) -> Model:
+    count, strength = 24, float(rng.uniform(3.0, 15.0))
+    builder = Builder(np.full(count, 2))
+    for variable in range(count):
+        builder.add_factor([variable], [0.0, rng.normal(0.0, 0.5)])
+    for two in pairwise(range(count)):
+        coupling = rng.normal(0.0, 0.3)
+        builder.add_factor(two, [coupling, 0.0, 0.0, coupling])
+    ones = np.indices((2,) * size).sum(axis=0)
+    wanted = ones % 2 == 0 if size == 3 else ones == 1
+    for first in (2, 13):
+        builder.add_factor(list(range(first, first + size)), strength * wanted)
+        if size == 3:
+            builder.add_factor([first, first + 1], [strength, 0.0, 0.0, strength])
+    return binary(builder)
+
+
 # Equivalence relations that factors do not say
 
 Truth = dict[str, NDArray[np.float64]]

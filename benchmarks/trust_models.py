@@ -42,6 +42,8 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
     ),
     "symmetric": (families.exchangeable, families.ring, families.two_sides, families.people),
     "partitions": (families.close_items, families.far_items, families.two_groups),
+    "matchings": (families.matched, families.perfectly_matched),
+    "stuck places": (families.tied_by_parity, families.one_of_some),
     "traps": (
         traps.heavy_table,
         traps.heavy_conjunction,

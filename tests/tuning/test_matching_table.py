@@ -9,6 +9,7 @@ import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.inference import answer as answer_module
 from orbitmc.inference import plan as plan_module
+from orbitmc.inference.settings import Settings
 from orbitmc.tuning.structure import matching_table
 from tests.kernels.test_matching import matching_model, model_of
 
@@ -103,6 +104,7 @@ def test_auto_draws_rows_of_matchings(perfect, atoms, monkeypatch):
     graph, _ = matching_model(rng, 4, 4, perfect=perfect, extra=0, atoms=atoms)
     model = model_of(graph if not atoms else _joined(graph, rng, atoms))
     exact = om.marginals(model, method="exact")
+    monkeypatch.setattr(plan_module, "plan_marginals", lambda *asked: (None, "too wide"))
     monkeypatch.setattr(plan_module, "plan_elimination", lambda *asked: (None, "too wide"))
     monkeypatch.setattr(answer_module, "find_elimination", lambda *asked: None)
     answer = om.marginals(model, samples=600, seed=2)
@@ -129,6 +131,14 @@ def _joined(graph, rng, atoms):
     for atom in range(atoms):
         builder.add_factor([atom, graph.variables - 1 - atom], rng.normal(size=(2, 2)))
     return builder.build()
+
+
+def test_lmh_draws_rows_without_a_race():
+    graph, _ = matching_model(np.random.default_rng(8), 3, 4, extra=0)
+    plan = plan_module.plan_model(model_of(graph), Settings(method="lmh", samples=10))
+    assert plan.settings.moves["families"] == ["matchings"]
+    given = Settings(method="lmh", samples=10, moves={"families": [], "period": 1})
+    assert plan_module.plan_model(model_of(graph), given).settings.moves == given.moves
 
 
 def test_frozen_without_it():

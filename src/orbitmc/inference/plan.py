@@ -310,7 +310,8 @@ def _plan_as_requested(
     """Sample by the method that was asked for."""
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
     settings = _fit_slices_to_seconds(model.graph, settings)
-    in_blocks = _plan_blocks_if_frozen(model, settings, reason)
+    matched = _plan_matching(model, settings, reason) if settings.method == "lmh" else None
+    in_blocks = matched or _plan_blocks_if_frozen(model, settings, reason)
     return in_blocks or _plan_with_race(model, settings, reason, features)
 
 
