@@ -41,8 +41,11 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "mcsat": {"method": "mcsat"},
     "core": {"method": "auto"},
     "cells": {"method": "gibbs", "base": "counts"},
+    "partition": {"method": "gibbs", "base": "partition"},
 }
-OF_PROGRAMS = ("cells",)  # methods that answer programs, and nothing else
+OF_CLASSES = {"partitions": "partition", "lifted, two modes": "cells"}
+"""Classes that have a method of their own, and no other one."""
+
 LENGTHS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(METHODS, (2, 8, 50, 400)),
     "lmh tuned": (8, 400),  # half a second for finding moves is dear
@@ -121,11 +124,16 @@ def answered(asked: argparse.Namespace) -> Iterator[Answer]:
     for kind in asked.kinds:
         for number in range(asked.first, asked.first + asked.models):
             case = case_of(kind, number)
-            program = not isinstance(case.model, om.Model)
-            for method in (each for each in asked.method if (each in OF_PROGRAMS) == program):
+            for method in methods_for(kind, asked.method):
                 for samples in asked.samples or LENGTHS[method]:
                     yield answer(case, method, samples)
         print(f"{kind}: {asked.models} models", flush=True)
+
+
+def methods_for(kind: str, asked: Sequence[str]) -> list[str]:
+    """Those that were asked for, unless a class has a method of its own."""
+    own = OF_CLASSES.get(kind)
+    return [m for m in asked if (m not in OF_CLASSES.values() if own is None else m == own)]
 
 
 def answer(case: Case, method: str, samples: int, **changes: Any) -> Answer:
@@ -144,6 +152,7 @@ def sampling_cores() -> Iterator[None]:
     with ExitStack() as patches:
         for where, name, new in (
             (plan, "plan_elimination", lambda *asked: (None, "not asked for")),
+            (plan, "plan_marginals", lambda *asked: (None, "not asked for")),
             (plan, "MOST_COST", np.inf),
             (plan, "MOST_CORE", 1.0),
             (inference_answer, "find_elimination", lambda *asked: None),

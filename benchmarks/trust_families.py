@@ -4,6 +4,7 @@ A family is a function from a generator of random numbers to a model.
 """
 
 import tempfile
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from varied_models import binary, named, smokers
 import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
+from orbitmc.inference.program import MarkovLogic, ground_program
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from orbitmc.models._chimera import random_chimera
 from orbitmc.models._ising import ising, ising_grid, potts_grid
 
@@ -350,3 +354,128 @@ def _all_pairs(count: int) -> np.ndarray:
 def _random_edges(rng: Rng, count: int, edges: int) -> np.ndarray:
     pairs = _all_pairs(count)
     return pairs[rng.choice(len(pairs), min(edges, len(pairs)), replace=False)]
+
+
+# Rows and columns that are matched once, and a few variables that cannot change alone
+
+
+def matched(rng: Rng) -> Model:
+    """Rows and columns of which each is matched at most once."""
+    return _matching(rng, *rng.integers(2, 5, size=2).tolist(), perfect=False)
+
+
+def perfectly_matched(rng: Rng) -> Model:
+    """As many rows as columns, each matched once."""
+    return _matching(rng, *[int(rng.integers(2, 5))] * 2, perfect=True)
+
+
+def _matching(rng: Rng, rows: int, columns: int, *, perfect: bool) -> Model:
+    table = np.arange(rows * columns).reshape(rows, columns)
+    builder = Builder(np.full(table.size + 2, 2))
+    for variable in range(table.size + 2):
+        builder.add_factor([variable], [0.0, rng.normal(0.0, 1.5)])
+    for line in (*table.tolist(), *table.T.tolist()):
+        for two in combinations(line, 2):
+            builder.add_clause(two, [0, 0], np.inf)
+        if perfect:
+            builder.add_clause(line, [1] * len(line), np.inf)
+    for other in range(2):
+        pair = int(rng.integers(table.size))
+        builder.add_factor([pair, table.size + other], rng.normal(0.0, 1.0, size=(2, 2)))
+    return binary(builder)
+
+
+def tied_by_parity(rng: Rng) -> Model:
+    """A chain of variables; in two places three are tied by parity, and two of these agree."""
+    return _tied(rng, 3)
+
+
+def one_of_some(rng: Rng) -> Model:
+    """A chain of variables; in two places exactly one of four is 1, or it costs a lot."""
+    return _tied(rng, 4)
+
+
+def _tied(rng: Rng, size: int) -> Model:
+    count, strength = 24, float(rng.uniform(3.0, 15.0))
+    builder = Builder(np.full(count, 2))
+    for variable in range(count):
+        builder.add_factor([variable], [0.0, rng.normal(0.0, 0.5)])
+    for two in pairwise(range(count)):
+        coupling = rng.normal(0.0, 0.3)
+        builder.add_factor(two, [coupling, 0.0, 0.0, coupling])
+    ones = np.indices((2,) * size).sum(axis=0)
+    wanted = ones % 2 == 0 if size == 3 else ones == 1
+    for first in (2, 13):
+        builder.add_factor(list(range(first, first + size)), strength * wanted)
+        if size == 3:
+            builder.add_factor([first, first + 1], [strength, 0.0, 0.0, strength])
+    return binary(builder)
+
+
+# Equivalence relations that factors do not say
+
+Truth = dict[str, NDArray[np.float64]]
+RELATION = (
+    "Same(thing, thing)",
+    "Red(thing)",
+    "Same(x,x).",
+    "Same(x,y) => Same(y,x).",
+    "Same(x,y) ^ Same(y,z) => Same(x,z).",
+)
+
+
+def partitions(items: int) -> Iterator[list[int]]:
+    """The block of each item, blocks numbered as they come, in every way."""
+    if items == 0:
+        yield []
+        return
+    for labels in partitions(items - 1):
+        for label in range(max(labels, default=-1) + 2):
+            yield [*labels, label]
+
+
+def close_items(rng: Rng) -> tuple[MarkovLogic, Truth]:
+    """Items of which any two may be the same."""
+    return _equivalence(rng, int(rng.integers(4, 8)), -0.5, 1.5)
+
+
+def far_items(rng: Rng) -> tuple[MarkovLogic, Truth]:
+    """Items that are hardly ever the same, but for a few pairs."""
+    return _equivalence(rng, int(rng.integers(5, 9)), -5.0, 3.0)
+
+
+def two_groups(rng: Rng) -> tuple[MarkovLogic, Truth]:
+    """Items that are one block or two, and seldom anything in between."""
+    items = int(rng.integers(4, 8))
+    inside = np.arange(items) < items // 2
+    gain = np.where(inside[:, None] == inside, 2.5, 0.0)
+    across = 2.0 * rng.normal() / max(1, int(inside.sum() * (~inside).sum()))
+    return _equivalence(rng, items, 0.0, 0.2, gain + np.where(gain == 0.0, across, 0.0))
+
+
+def _equivalence(
+    rng: Rng, items: int, mean: float, spread: float, beside: NDArray[np.float64] | float = 0.0
+) -> tuple[MarkovLogic, Truth]:
+    """A program in which pairs of items have random gains, and some decide other atoms."""
+    pairs = _all_pairs(items)
+    gain = rng.normal(mean, spread, len(pairs)) + (np.zeros((items, items)) + beside)[*pairs.T]
+    atoms = int(rng.integers(0, 3))
+    tied, pull = rng.integers(len(pairs), size=atoms), rng.normal(0.0, 2.0, size=atoms)
+    names = [f"Same(C{one},C{other})" for one, other in pairs.tolist()]
+    rules = [f"{worth!r} {name}" for name, worth in zip(names, gain.tolist(), strict=True)]
+    rules += [f"{float(pull[a])!r} {names[tied[a]]} ^ Red(C{a})" for a in range(atoms)]
+    things = ", ".join(f"C{item}" for item in range(items))
+    text = "\n".join([f"thing = {{ {things} }}", *RELATION, *rules])
+    labels = np.array(list(partitions(items)))
+    same = labels[:, pairs[:, 0]] == labels[:, pairs[:, 1]]
+    free = np.logaddexp(0.0, pull) - np.log(2.0)  # of an atom whose pair is 1
+    weights = np.exp(same @ gain + same[:, tied] @ free)
+    chance = weights @ same / weights.sum()
+    red = np.full(items, 0.5)
+    red[:atoms] = chance[tied] / (1.0 + np.exp(-pull)) + (1.0 - chance[tied]) / 2.0
+    truth = {f"Red(C{item})": red[[item]] for item in range(items)}
+    truth |= {f"Same(C{item},C{item})": np.ones(1) for item in range(items)}
+    for (one, other), p in zip(pairs.tolist(), chance.tolist(), strict=True):
+        truth[f"Same(C{one},C{other})"] = truth[f"Same(C{other},C{one})"] = np.array([p])
+    program = parse(text)
+    return ground_program(program, parse_database("", program)), truth

@@ -42,6 +42,9 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
     ),
     "symmetric": (families.exchangeable, families.ring, families.two_sides, families.people),
     "lifted, two modes": (families.towns,),
+    "partitions": (families.close_items, families.far_items, families.two_groups),
+    "matchings": (families.matched, families.perfectly_matched),
+    "stuck places": (families.tied_by_parity, families.one_of_some),
     "traps": (
         traps.heavy_table,
         traps.heavy_conjunction,
@@ -61,7 +64,7 @@ class Case:
     kind: str
     number: int
     family: str
-    model: om.Model | om.inference.MarkovLogic
+    model: om.Model | om.MarkovLogic
     truth: Mapping[str, NDArray[np.float64]]
 
 

@@ -90,7 +90,7 @@ def _of_variable(said: om.Marginal, truth: Floats, degrees: int) -> Scores:
     believed = np.full(len(z), said.verdict in BELIEVED)
     covered, within = _between(said.low, truth, said.high), _between(low, truth, high)
     counted = np.isfinite(said.ess) | np.isinf(z)
-    counted[0] = False
+    counted[0] &= len(z) == 1  # of an atom, only how probable it is that it is true
     flags = (believed, believed & said.rare, covered, within)
     return Scores(z[counted], *(flag[counted] for flag in flags))
 

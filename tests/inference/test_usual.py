@@ -4,11 +4,20 @@ import pytest
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.inference.plan import choose_kernel
-from orbitmc.inference.precompile import MOVES, QUESTIONS, at_most_one, labels, network, spins
+from orbitmc.inference.precompile import (
+    MOVES,
+    QUESTIONS,
+    at_most_one,
+    labels,
+    network,
+    spins,
+    two_by_two,
+)
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels._alternation import Alternation
 from orbitmc.kernels._clusters import Clusters
 from orbitmc.kernels._flips import Flips
+from orbitmc.kernels._matching import Matching
 from orbitmc.kernels._one_hot import OneHot
 from orbitmc.kernels._orbital import Orbital
 from orbitmc.kernels._relabelling import Relabelling
@@ -21,6 +30,7 @@ JUMPS = {
     "reflections": (spins, Orbital),
     "clusters": (spins, Clusters),
     "one-hot": (at_most_one, OneHot),
+    "matchings": (two_by_two, Matching),
 }
 
 

@@ -320,7 +320,8 @@ def _plan_as_requested(
     require_time_to_prepare(model.graph, settings)
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
     settings = _fit_slices_to_seconds(model.graph, settings)
-    in_blocks = _plan_blocks_if_frozen(model, settings, reason)
+    matched = _plan_matching(model, settings, reason) if settings.method == "lmh" else None
+    in_blocks = matched or _plan_blocks_if_frozen(model, settings, reason)
     return in_blocks or _plan_with_race(model, settings, reason, features)
 
 
@@ -415,11 +416,26 @@ def _plan_sampling(
     plain = replace(settings, method="gibbs")
     if settings.scan == "random" or settings.base == "low-width":
         chosen = Plan(model, plain, reason)
+    elif matched := _plan_matching(model, replace(settings, method="lmh"), reason):
+        chosen = matched
     elif in_blocks := _plan_blocks_if_frozen(model, plain, reason):
         chosen = in_blocks
     else:
         chosen = _plan_with_race(model, replace(settings, method="lmh"), reason, features)
     return replace(chosen, ruled_out=("exact",))
+
+
+def _plan_matching(model: Model, settings: Settings, reason: str) -> Plan | None:
+    """Draw the rows of a matching, where hard factors make one of variables; None elsewhere."""
+    if not model.graph.has_zeros() or settings.names_jumps:
+        return None
+    require_memory(sampling_bytes(model.graph, settings), settings)
+    prepared = prepare_within(model.graph, settings.schedule())
+    choice = tuning.tune_to_match(model, prepared)
+    if choice is None:
+        return None
+    moved = replace(settings, moves=choice.recipe.record())
+    return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
 
 def plan_core(plan: Plan) -> Plan:

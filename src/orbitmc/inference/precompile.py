@@ -77,6 +77,7 @@ MOVES: Mapping[str, Mapping[str, Any]] = {
             "clusters",
             "one-hot",
             "forward draws",
+            "matchings",
         )
     },
     "blocks": {"families": [], "period": 1, "blocks": [[0, 1]], "block_period": 2},
@@ -126,6 +127,12 @@ def at_most_one() -> Model:
     """Three variables of which no two are 1 together."""
     pairs = [((first, second), [[1, 1], [1, 0]]) for first, second in ("ab", "ac", "bc")]
     return model_of(dict.fromkeys("abc", "01"), [*pairs, (("a",), [1, 2])])
+
+
+def two_by_two() -> Model:
+    """Two rows and two columns, each matched at most once."""
+    lines = [("a", "b"), ("c", "d"), ("a", "c"), ("b", "d")]
+    return model_of(dict.fromkeys("abcd", "01"), [(line, [[1, 1], [1, 0]]) for line in lines])
 
 
 def crowded() -> Model:
@@ -289,8 +296,13 @@ def _compile_lifted() -> None:
 
 
 def _jumps(name: str) -> None:
-    make = {"labels": labels, "one-hot": at_most_one, "forward draws": coins}.get(name, spins)
-    _ask(make, method="lmh", moves=MOVES[name])
+    special = {
+        "labels": labels,
+        "one-hot": at_most_one,
+        "forward draws": coins,
+        "matchings": two_by_two,
+    }
+    _ask(special.get(name, spins), method="lmh", moves=MOVES[name])
 
 
 QUESTIONS: Mapping[str, Callable[[], None]] = {

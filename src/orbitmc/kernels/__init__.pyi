@@ -17,6 +17,7 @@ from orbitmc.kernels._gibbs import RandomScan as RandomScan
 from orbitmc.kernels._gibbs import SystematicScan as SystematicScan
 from orbitmc.kernels._gibbs import gibbs as gibbs
 from orbitmc.kernels._independence import independence as independence
+from orbitmc.kernels._matching import matching as matching
 from orbitmc.kernels._mixture import lifted as lifted
 from orbitmc.kernels._mixture import mixture as mixture
 from orbitmc.kernels._one_hot import one_hot as one_hot

@@ -35,7 +35,8 @@ class Kernel(Protocol):
       says; they depend on each other. `starts(graph, lanes, seed)` are such states.
     - `draws_anew`: whether some steps draw all variables anew; `independent_after`: after how many
       steps the state is independent of the one before.
-    - `frees(graph)`: which variables it surely moves, whatever zeros forbid.
+    - `frees(graph)`: which variables it surely moves, whatever zeros forbid. `moves_all(graph)`:
+      whether it draws all variables, so that it needs no other chain beside it.
     - `remarks(outcomes)`: what to say of a run, and a warning if it was not exact.
     """
 
@@ -151,6 +152,11 @@ def freed_variables(kernel: Any, graph: FactorGraph) -> NDArray[np.bool_] | None
     inside = [freed_variables(part, graph) for part in _kernels_inside(kernel)]
     said = [part for part in inside if part is not None]
     return np.logical_or.reduce(said) if said else None
+
+
+def moves_all(kernel: Any, graph: FactorGraph) -> bool:
+    """Whether a kernel draws all variables by itself."""
+    return bool(kernel.moves_all(graph)) if hasattr(kernel, "moves_all") else False
 
 
 def remarks_on(kernel: Kernel, outcomes: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc import groups, kernels, symmetry
 from orbitmc._util.arrays import Bytes, Numbers, lengths
@@ -23,11 +24,19 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.groups.permutations import Permutation, act, from_images, inverse
+from orbitmc.kernels._matching import match_table
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.symmetry.color_passing import cells
 from orbitmc.symmetry.terms import energy_of
-from orbitmc.tuning.structure import MOST_SETS, exclusive_groups, lattice, strong_parts, twins
+from orbitmc.tuning.structure import (
+    MOST_SETS,
+    exclusive_groups,
+    lattice,
+    matching_table,
+    strong_parts,
+    twins,
+)
 
 # What a family of jumps is.
 
@@ -428,7 +437,18 @@ def _clusters(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return kernels.clusters(prepared) if pairwise else None
 
 
-FORWARD = "forward draws"
+@cache_by_model
+def _matching(model: Model) -> NDArray[np.int32] | None:
+    return matching_table(model.graph)
+
+
+def matched_rows(model: Model, prepared: PreparedGraph) -> Kernel | None:
+    """As many rows of a matching as there are, in one jump."""
+    table = _matching(model)
+    return None if table is None else match_table(model.graph, table, len(table))
+
+
+FORWARD, MATCHING = "forward draws", "matchings"
 
 FAMILIES: Mapping[str, Family] = {
     FORWARD: forward_family(),
@@ -453,6 +473,9 @@ FAMILIES: Mapping[str, Family] = {
         "two groups of mutually exclusive variables exchange their values",
         group_exchange,
         guess=propose_group_exchange,
+    ),
+    MATCHING: Family(
+        "rows of a matching take free columns, or exchange those that they have", matched_rows
     ),
     "clusters": Family(
         "clusters of agreeing variables change at once",

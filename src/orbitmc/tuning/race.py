@@ -16,7 +16,14 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
 from orbitmc.sampling.ladder import SWEEPS, choose_ladder
 from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
-from orbitmc.tuning.families import FAMILIES, FORWARD, Family, forward_acceptance, is_a_network
+from orbitmc.tuning.families import (
+    FAMILIES,
+    FORWARD,
+    MATCHING,
+    Family,
+    forward_acceptance,
+    is_a_network,
+)
 from orbitmc.tuning.panel import STATES, AskedFeatures, Panel, panel, widen
 from orbitmc.tuning.record import BLOCKS, TEMPERING, Tuning
 from orbitmc.tuning.stuck import StuckResult, StuckSearch
@@ -64,6 +71,15 @@ def tune_to_redraw(model: Model, acceptance: float) -> RaceResult:
     price = TrialResult(FORWARD, None, acceptance, "chosen")
     sweeps = 1 if is_a_network(model) else SWEEPS_PER_SAMPLE
     return RaceResult(Tuning((FORWARD,), sweeps * model.graph.variables), about, (price,))
+
+
+def tune_to_match(model: Model, prepared: PreparedGraph) -> RaceResult | None:
+    """Draw the rows of a matching once in every sweep; None if a model has none."""
+    if FAMILIES[MATCHING].build(model, prepared) is None:
+        return None
+    price = TrialResult(MATCHING, None, None, "chosen")
+    recipe = Tuning((MATCHING,), model.graph.variables)
+    return RaceResult(recipe, FAMILIES[MATCHING].words, (price,))
 
 
 # Rungs for a tempered chain, in the time that a race has left.

@@ -14,7 +14,7 @@ from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._independence import Pause
 from orbitmc.kernels._mixture import mixture
-from orbitmc.kernels.protocol import Kernel, independent_after
+from orbitmc.kernels.protocol import Kernel, independent_after, moves_all
 from orbitmc.sampling.ladder import MOST_RUNGS
 from orbitmc.tuning.families import FAMILIES
 
@@ -31,8 +31,8 @@ class Tuning:
 
     No families mean the base chain alone. It is Gibbs, tempered if there are `betas`. With `blocks`
     it also draws these groups of variables as a whole, in turn: after every `block_period` of its
-    steps it takes one of theirs (a block is worth as many as it has variables). Jumps after which
-    all is independent need no steps in between: these pass.
+    steps it takes one of theirs (a block is worth as many as it has variables). Jumps that
+    draw all variables by themselves need no steps in between: these pass.
     """
 
     families: tuple[str, ...] = ()
@@ -74,7 +74,8 @@ class Tuning:
     def kernel(self, model: Model, prepared: PreparedGraph) -> Kernel:
         """Build the kernel; the same recipe and model give the same kernel."""
         jump = self.jump(model, prepared)
-        if jump is not None and independent_after(jump) == 1:
+        alone = jump is not None and not self.betas and not self.blocks
+        if jump is not None and alone and _needs_no_base(jump, prepared):
             return alternation(Pause(), jump, period=self.period)
         base = base_chain(prepared, self.betas, self.blocks, self.block_period)
         return base if jump is None else alternation(base, jump, period=self.period)
@@ -83,6 +84,11 @@ class Tuning:
         """All families together; None if there are none."""
         jumps = [_jump(name, model, prepared) for name in self.families]
         return combine_jumps(jumps) if jumps else None
+
+
+def _needs_no_base(jump: Kernel, prepared: PreparedGraph) -> bool:
+    """Whether jumps draw all variables, and steps in between would only take time."""
+    return independent_after(jump) == 1 or moves_all(jump, prepared.graph)
 
 
 def base_chain(

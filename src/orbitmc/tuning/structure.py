@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from orbitmc._simd.bits import hash_integer
 from orbitmc._util.arrays import Floats, Numbers, Words, float_classes, lengths
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.support import hard_factors
 from orbitmc.symmetry.exchangeability import budget_for, table_kinds
 
 # Sets of variables that want to be treated together, read off the model itself.
@@ -84,6 +85,107 @@ def _clique(first: int, rivals: dict[int, set[int]], left: set[int]) -> set[int]
         group.add(best)
         candidates &= rivals[best]
     return group
+
+
+# Find out whether pairs that exclude each other are those of a matching.
+
+MOST_EXCLUSIONS = 2**20  # pairs of variables: to look at more takes too long
+
+
+def matching_table(graph: FactorGraph) -> NDArray[np.int32] | None:
+    """Variables as a table [row, column] of which no two in a line may be 1; -1 where none is.
+
+    Hard factors say so of every two in a line and of no others. None if there is no such table, or
+    if no variable has both a row and a column with others.
+    """
+    rivals = _hard_rivals(graph)
+    lines = None if rivals is None else _lines_of(rivals)
+    side = None if lines is None else _sides(lines)
+    if lines is None or side is None:
+        return None
+    variables = sorted({variable for line in lines for variable in line})
+    place = {variable: [-1, -1] for variable in variables}
+    counts = [0, 0]
+    for line, which in zip(lines, side, strict=True):
+        for variable in line:
+            place[variable][which] = counts[which]
+        counts[which] += 1
+    for variable in variables:  # alone in its row or column
+        for which in range(2):
+            if place[variable][which] < 0:
+                place[variable][which] = counts[which]
+                counts[which] += 1
+    table = np.full(counts, -1, dtype=np.int32)
+    for variable, (row, column) in place.items():
+        table[row, column] = variable
+    return table
+
+
+def _hard_rivals(graph: FactorGraph) -> dict[int, set[int]] | None:
+    """For each variable those that hard factors of two keep from being 1 with it, but no less."""
+    factor = np.flatnonzero(hard_factors(graph) & (graph.arities == 2))
+    if not 0 < len(factor) <= MOST_EXCLUSIONS:
+        return None
+    place = graph.scope_start[factor].astype(np.int64)
+    pair = np.stack([graph.scope[place], graph.scope[place + 1]], axis=1).astype(np.int64)
+    clause = factor >= graph.first_clause
+    forbids = (graph.satisfying[place] == 0) & (graph.satisfying[place + 1] == 0)
+    start = graph.table_start[graph.table_of[factor]].astype(np.int64)
+    entries = graph.table[np.minimum(start[:, None] + np.arange(4), len(graph.table) - 1)]
+    table = np.isfinite(entries[:, :3]).all(axis=1) & np.isneginf(entries[:, 3])
+    exclusive = np.where(clause, forbids, table) & (graph.cardinality[pair] == 2).all(axis=1)
+    rivals: dict[int, set[int]] = {}
+    for first, second in pair[exclusive].tolist():
+        rivals.setdefault(first, set()).add(second)
+        rivals.setdefault(second, set()).add(first)
+    return rivals
+
+
+def _lines_of(rivals: dict[int, set[int]]) -> list[frozenset[int]] | None:
+    """Sets of mutual rivals, two for each variable at most, that have all rivals between them."""
+    lines = dict[frozenset[int], None]()
+    for variable, near in rivals.items():
+        left = set(near)
+        for _ in range(2):
+            if left:
+                one = min(left)
+                line = {variable, one} | (left & rivals[one])
+                lines[frozenset(line)] = None
+                left -= line
+        if left:
+            return None
+    pairs = sum(len(near) for near in rivals.values()) // 2
+    inside = sum(len(line) * (len(line) - 1) // 2 for line in lines)
+    mutual = all(line - {v} <= rivals[v] for line in lines for v in line)
+    return list(lines) if mutual and inside == pairs else None
+
+
+def _sides(lines: list[frozenset[int]]) -> list[int] | None:
+    """Which lines are rows (0) and which columns (1), so that no two of one side meet."""
+    of_variable: dict[int, list[int]] = {}
+    for number, line in enumerate(lines):
+        for variable in line:
+            of_variable.setdefault(variable, []).append(number)
+    meeting: dict[int, set[int]] = {number: set() for number in range(len(lines))}
+    for numbers in of_variable.values():
+        if len(numbers) == 2:
+            meeting[numbers[0]].add(numbers[1])
+            meeting[numbers[1]].add(numbers[0])
+    if not any(meeting.values()) or max(map(len, of_variable.values())) > 2:
+        return None
+    side = [-1] * len(lines)
+    for first in range(len(lines)):
+        if side[first] < 0:
+            side[first], waiting = 0, [first]
+            while waiting:
+                number = waiting.pop()
+                for other in meeting[number]:
+                    if side[other] < 0:
+                        side[other] = 1 - side[number]
+                        waiting.append(other)
+                    elif side[other] == side[number]:
+                        return None
+    return side
 
 
 # Find out whether the variables of a model are the sites of a square lattice.

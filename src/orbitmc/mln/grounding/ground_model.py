@@ -93,7 +93,8 @@ def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
             for value in range(len(part.truth)):  # one by one: blocks may have many
                 gain = _gains(weights[part.weight[~huge]], part.truth[[value]])[:, 0]
                 np.add.at(fields, start[part.scope[~huge, 0]] + value, gain)
-    with_field = np.unique(np.searchsorted(start, np.flatnonzero(fields), side="right") - 1)
+    places = np.searchsorted(start, np.flatnonzero(fields), side="right") - 1  # in order
+    with_field = places[np.diff(places, prepend=-1) > 0]
     for size in np.unique(ground.cardinality[with_field]):
         variables = with_field[ground.cardinality[with_field] == size]
         tables, which = distinct_rows(fields[start[variables][:, None] + np.arange(size)])
