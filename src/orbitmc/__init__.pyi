@@ -22,6 +22,7 @@ from orbitmc.estimate.answers import Draws as Draws
 from orbitmc.estimate.answers import Estimate as Estimate
 from orbitmc.estimate.answers import Estimates as Estimates
 from orbitmc.estimate.answers import Joint as Joint
+from orbitmc.estimate.answers import Sensitivity as Sensitivity
 from orbitmc.estimate.marginals import Marginal as Marginal
 from orbitmc.estimate.marginals import Marginals as Marginals
 from orbitmc.formats.registry import write as write
@@ -40,6 +41,7 @@ from orbitmc.inference._overview import overview as overview
 from orbitmc.inference._predict import predict as predict
 from orbitmc.inference._probability import probability as probability
 from orbitmc.inference._resume import resume as resume
+from orbitmc.inference._sensitivity import sensitivity as sensitivity
 from orbitmc.inference._sweep import sweep as sweep
 from orbitmc.inference.expectation import expect as expect
 from orbitmc.inference.program import MarkovLogic as MarkovLogic

@@ -8,7 +8,9 @@ from orbitmc.estimate.verdicts import BELIEVED, FAIR, FEW, GOOD, RARE
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._independence import Pause
 from orbitmc.report.sentences import verdict
+from orbitmc.tuning.record import Tuning
 
 VARIABLES = 500
 SURELY = 7.0  # standard errors that no number is off by: false alarms are below 1e-8
@@ -69,6 +71,49 @@ def test_few_draws_are_called_few(model, samples, word):
     found = drawn(model, samples, lanes=64, seed=1)
     assert set(found.verdicts()) - {RARE} == {word}
     assert found.converged == (word in BELIEVED)
+
+
+def test_there_are_no_sweeps_between_independent_draws(model):
+    found = drawn(model, 20, lanes=64, seed=2)
+    assert found.about.outcomes["proposals"] == 64 * (20 + 1)  # one of the warm-up
+    assert "updates" not in found.about.outcomes
+    assert found.about.estimator == "values are counted: states are independent draws"
+    counts = found.columns.probability * 20 * 64
+    assert counts == pytest.approx(np.round(counts), abs=1e-9)
+
+
+def test_an_estimator_that_was_asked_for_stays(model):
+    found = drawn(model, 20, lanes=64, seed=2, estimator="rao-blackwell")
+    assert found.about.estimator == "rao-blackwell"
+    counts = found.columns.probability * 20 * 64
+    assert np.abs(counts - np.round(counts)).max() > 0.01
+
+
+def test_a_run_of_independent_draws_goes_on_as_if_never_stopped(model, tmp_path):
+    def stop(run):
+        if run.recorded >= 500:
+            run.stop()
+
+    path = tmp_path / "draws.run"
+    whole = drawn(model, 20_000, seed=3)
+    part = drawn(model, 20_000, seed=3, checkpoint=path, watchers=[stop])
+    assert 500 <= part.about.samples < 20_000
+    resumed = om.resume(path, model)
+    assert resumed.columns.probability.tolist() == whole.columns.probability.tolist()
+    assert resumed.about.independent
+    assert resumed.about.estimator == whole.about.estimator
+
+
+def test_a_pause_between_draws_keeps_the_distribution():
+    network = tree(3, variables=4)
+    prepared = om.kernels.prepare(network.graph)
+    kernel = Tuning(("forward draws",), 2).kernel(network, prepared)
+    assert isinstance(kernel.base, Pause)
+    report = om.testing.check_kernel(kernel, models=[network])
+    assert report.stationary <= 1e-12
+    observed = network.given({"v3": "yes"})  # something is left over: sweeps stay
+    kernel = Tuning(("forward draws",), 2).kernel(observed, om.kernels.prepare(observed.graph))
+    assert not isinstance(kernel.base, Pause)
 
 
 def test_an_event_of_independent_draws_is_judged_by_their_number(model):

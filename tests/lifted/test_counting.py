@@ -407,7 +407,9 @@ def test_too_many_states_are_refused_with_their_number():
 
 
 def test_counting_is_for_some_questions_about_programs():
-    words = "counting is for marginals, joints, events and log Z of Markov logic programs"
+    words = (
+        "counting is for marginals, joints, events, log Z, draws and best states of Markov logic"
+    )
     with pytest.raises(InputError, match=words):
         om.marginals(om.ising_grid(2, 2, 0.1), method="counting")
     with pytest.raises(InputError, match=words):

@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from orbitmc.tuning.panel import effective_samples, harmonic_ess
+import orbitmc as om
+from orbitmc.tuning.panel import (
+    COMBINED,
+    FIRST_FEATURE,
+    KINDS,
+    AskedFeatures,
+    effective_samples,
+    harmonic_ess,
+    panel,
+    statistics_of,
+    widen,
+)
 
 LANES = 64
 
@@ -48,3 +59,46 @@ def test_constant_statistics_are_left_out():
 
 def test_the_worth_of_a_panel_is_that_of_its_mean_squared_error():
     assert harmonic_ess(np.array([10.0, 1000.0])) == pytest.approx(2 / (1 / 10 + 1 / 1000))
+
+
+def wide_panel(features=None):
+    graph = om.ising_grid(4, 4, 0.3).graph
+    return graph, widen(panel(graph, 0), graph, 0, features)
+
+
+def test_a_wide_panel_has_a_kind_for_each_row():
+    asked = AskedFeatures(2, lambda values: np.stack([values.sum(axis=0), values[0]]))
+    graph, watched = wide_panel(asked)
+    values = np.random.default_rng(1).integers(0, 2, (16, LANES)).astype(np.uint8)
+    series = watched.series([statistics_of(watched, graph, values)] * 3)
+    assert series.shape[1] == len(watched.kind)
+    named = [KINDS[min(kind, FIRST_FEATURE)] for kind in watched.kind.tolist()]
+    assert [named.count(kind) for kind in KINDS] == [16, COMBINED, 8, 1, COMBINED - 1, 1, 2]
+    assert len(set(watched.kind[watched.kind >= FIRST_FEATURE])) == 2
+    features = series[0, watched.kind >= FIRST_FEATURE]
+    assert features.tolist() == [values.sum(axis=0).tolist(), values[0].tolist()]
+
+
+def test_squares_about_the_mean_do_not_change_with_a_flip_of_all():
+    graph, watched = wide_panel()
+    rng = np.random.default_rng(2)
+    values = rng.integers(0, 2, (16, LANES)).astype(np.uint8)
+    seen = [statistics_of(watched, graph, one) for one in (values, 1 - values)]
+    series = watched.series(seen)
+    squares = series[:, KINDS.index("the square of the sum of all variables") == watched.kind]
+    assert squares[0] == pytest.approx(squares[1])
+    assert squares.var() > 0
+
+
+def test_a_wide_panel_is_judged_by_its_slowest_kind():
+    """A mean over all statistics would hardly show the one that is slow."""
+    _, watched = wide_panel()
+    rng = np.random.default_rng(3)
+    series = autoregressive(rng, 0.0, 72, len(watched.kind))
+    slow = KINDS.index("the log-weight")
+    series[:, watched.kind == slow] = autoregressive(rng, 0.95, 72, 1)
+    effective = effective_samples(series)
+    ess, kind = watched.slowest(series, effective)
+    assert kind == "the log-weight"
+    assert watched.ess(series, effective) == ess < 0.1 * 72 * LANES
+    assert harmonic_ess(effective) > 4 * ess

@@ -12,11 +12,13 @@ from orbitmc.estimate.verdicts import TIED, UNMIXED
 from orbitmc.inference._marginals import execute_plan
 from orbitmc.inference.plan import choose_kernel, plan_model
 from orbitmc.inference.settings import Settings
+from orbitmc.kernels._clusters import Clusters
 from orbitmc.sampling.checkpoint import load, save
 from orbitmc.sampling.executor import digest
 from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from orbitmc.tuning.race import run_race
+from tests.tuning import conftest
 from tests.tuning.models import ordered_grid, two_far_modes, weak_grid
 
 TEMPERED = {
@@ -54,6 +56,28 @@ def test_gibbs_alone_is_chosen_where_it_forgets_fast():
     watched = f"watched (32 of {model.graph.variables} variables, "
     assert watched in found.about
     assert found.about.endswith("within 6 sweeps")
+
+
+def critical_grid(side=32):
+    """Gibbs takes hundreds of sweeps for the square of the sum, which no flip changes."""
+    return om.ising_grid(side, side, 0.5 * np.log(1 + np.sqrt(2)), 0.0, periodic=True)
+
+
+def test_clusters_win_by_the_slowest_kind_where_flips_win_by_the_mean(counted, monkeypatch):
+    """By our clock a cluster jump costs as much as 10 sweeps, about as it does."""
+    monkeypatch.setitem(conftest.JUMPS, Clusters, 10 * 32**2 * conftest.STEP)
+    model = critical_grid()
+    found = run_race(model, prepare(model.graph), seconds=4.0)
+    assert found.recipe.families == ("clusters",)
+    assert {price.family: price.verdict for price in found.prices}["clusters"] == "chosen"
+    assert found.memory > 10 * model.graph.variables
+    assert "sweeps to forget" in found.about
+
+
+def test_a_quick_chain_is_not_said_to_be_slow(decided):
+    _, decision = decided
+    assert decision.choice.memory is None
+    assert decision.settings.spacing is None
 
 
 def test_nothing_changes_once_sampling_begins(decided):

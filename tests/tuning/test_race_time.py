@@ -9,7 +9,7 @@ from orbitmc.models._chimera import random_chimera
 from orbitmc.tuning import race as race_module
 from orbitmc.tuning.families import FAMILIES, Family
 from orbitmc.tuning.race import NO_TIME, run_race
-from orbitmc.tuning.record import TEMPERING, Tuning
+from orbitmc.tuning.record import BLOCKS, TEMPERING, Tuning
 from tests.tuning.models import assignment, ordered_grid
 
 
@@ -63,7 +63,8 @@ def test_looking_at_states_and_finding_a_ladder_count(all_counted, build, second
     model = build()
     found = run_race(model, prepare(model.graph), seconds=seconds)
     assert found.prices
-    assert all_counted.now <= seconds
+    slow = found.memory is not None or any(price.family == BLOCKS for price in found.prices)
+    assert all_counted.now <= (2 * seconds if slow else seconds)
 
 
 def test_there_is_time_for_tempering_after_all_families(all_counted):

@@ -5,10 +5,13 @@ import pytest
 
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
+from orbitmc.kernels._clusters import Clusters
+from orbitmc.tuning.families import FAMILIES
 from orbitmc.tuning.panel import panel
 from orbitmc.tuning.race import TrialBudget
 from orbitmc.tuning.record import Tuning
-from orbitmc.tuning.trial import Trial, TrialChain, recorded_share
+from orbitmc.tuning.trial import Arm, Trial, TrialChain, opposite_starts, recorded_share
+from tests.tuning import conftest
 
 SAMPLE = 4  # sweeps
 
@@ -76,3 +79,16 @@ def test_a_whole_lap_counts_if_it_shows_what_chains_seldom_leave(whole, is_whole
     seen = laps.first_look(Scripted(trial(20.0, 0.9), short, whole))
     assert seen is (whole if is_whole else short)
     assert laps.length == laps.first / 2  # later laps are short, whatever was seen
+
+
+def test_families_that_take_turns_cost_what_each_of_them_costs(counted, monkeypatch):
+    """To time one jump, and to keep the fastest call, gives the price of the cheapest family."""
+    model = om.ising_grid(6, 6, 0.4)
+    prepared = prepare(model.graph)
+    dear, cheap = 1e-4, conftest.JUMP
+    monkeypatch.setitem(conftest.JUMPS, Clusters, dear)
+    jumps = {name: FAMILIES[name].build(model, prepared) for name in ("flip", "clusters")}
+    start = opposite_starts(model.graph, 64)
+    arm = Arm(model, prepared, jumps, (), start, conftest.STEP)
+    arm.find_cost(1e-2, others=cheap / conftest.STEP)
+    assert arm.cost * conftest.STEP == pytest.approx((dear + cheap) / 2)

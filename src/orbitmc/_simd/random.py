@@ -58,6 +58,7 @@ class Stream(IntEnum):
     ANNEALED_STARTS = 2**31
     ESTIMATOR_TRIAL = 2**31 + 2**30
     FRINGE = 2**31 + 2**30 + 2**29
+    COUNTED_DRAWS = 2**31 + 2**30 + 2**29 + 2**28
 
 
 # Draws for all lanes at once, as whole vectors.

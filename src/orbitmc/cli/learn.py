@@ -26,16 +26,12 @@ from orbitmc.errors import InputError
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
 SECONDS_BETWEEN_SAVES = 10.0
 METHOD_HELP = (
-    "Maximise pseudo-likelihood of all atoms, or of the query; discriminative: likelihood of the "
-    "query."
+    "Pseudo-likelihood of all atoms, or of the query; discriminative: likelihood of the query."
 )
 QUERY_HELP = "Predicates to predict, as in Smokes,Cancer."
 HIDDEN_HELP = "Predicates whose unlisted atoms are hidden, not false."
-PRIOR_HELP = (
-    "Rows that the prior of tables is worth; or the width of that of weights, auto: by "
-    "cross-validation."
-)
-IGNORE_HELP = "A column of a network's table that is no variable; may be repeated."
+PRIOR_HELP = "Rows that a prior of tables is worth, or width of one of weights."
+IGNORE_HELP = "A column of the table that is no variable."
 WEIGHTS_HELP = "The column that says how much each row of a network's table counts."
 FIXED_HELP = "Variables of a network whose tables stay as they are."
 TIED_HELP = "Variables of a network that have the same table; may be repeated."
@@ -49,19 +45,17 @@ CHECKPOINT_HELP = "Save the last step; the same command goes on from it."
 
 @verb
 def learn(
-    program: Annotated[
-        Path, argument("MODEL", "A Bayesian network, or a program; its weights may be missing.")
-    ],
+    program: Annotated[Path, argument("MODEL", "A network, or a program; weights may be missing.")],
     databases: Annotated[
         list[Path],
-        argument("DATA", "A table as CSV for a network; independent databases for a program."),
+        argument("DATA", "A table (.csv), or databases of a program."),
     ],
     output: Annotated[
         Path, option("-o --output", OUTPUT, "Where to write what was learned.", metavar="FILE")
     ],
     method: Annotated[
         Literal["pseudo", "conditional", "discriminative"] | None,
-        option("--method", METHOD, METHOD_HELP, shown="conditional with a query, else pseudo"),
+        option("--method", METHOD, METHOD_HELP, shown="by the query"),
     ] = None,
     query: Annotated[
         list[str] | None, option("-q --query", QUESTION, QUERY_HELP, metavar="NAMES")
@@ -74,24 +68,27 @@ def learn(
     ] = None,
     prior: Annotated[
         str | None,
-        option("--prior", METHOD, PRIOR_HELP, metavar="X|auto", shown="1 row, or a width of 2"),
+        option("--prior", METHOD, PRIOR_HELP, metavar="X|auto", shown="1, or 2"),
     ] = None,
     ignore: Annotated[
         list[str] | None, option("--ignore", QUESTION, IGNORE_HELP, metavar="COLUMN")
     ] = None,
     weights: Annotated[
-        str | None, option("--weights", QUESTION, WEIGHTS_HELP, metavar="COLUMN")
+        str | None, option("--weights", QUESTION, WEIGHTS_HELP, metavar="COLUMN", hidden=True)
     ] = None,
     fixed: Annotated[
-        list[str] | None, option("--fixed", METHOD, FIXED_HELP, metavar="NAMES")
+        list[str] | None, option("--fixed", METHOD, FIXED_HELP, metavar="NAMES", hidden=True)
     ] = None,
-    tied: Annotated[list[str] | None, option("--tied", METHOD, TIED_HELP, metavar="NAMES")] = None,
+    tied: Annotated[
+        list[str] | None, option("--tied", METHOD, TIED_HELP, metavar="NAMES", hidden=True)
+    ] = None,
     start: Annotated[
         Literal["data", "model"] | None,
-        option("--start", METHOD, START_HELP, shown="data"),
+        option("--start", METHOD, START_HELP, shown="data", hidden=True),
     ] = None,
     starts: Annotated[
-        int | None, option("--starts", METHOD, STARTS_HELP, metavar="N", min=1, shown="1")
+        int | None,
+        option("--starts", METHOD, STARTS_HELP, metavar="N", min=1, shown="1", hidden=True),
     ] = None,
     optimiser: Annotated[
         Literal["newton", "adam"] | None,
@@ -128,15 +125,17 @@ def learn(
     debug: options.Debug = False,
     help_all: options.HelpAll = False,
 ) -> int:
-    """Learn the tables of a Bayesian network, or the weights of a Markov logic program."""
+    """Learn tables of a network, or weights of a program."""
     require_writable(output)
     require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)
     given = parse_assignments("learn", more)
     of_tables = {"--ignore": ignore, "--weights": weights, "--fixed": fixed, "--tied": tied,
                  "--start": start, "--starts": starts}  # fmt: skip
-    of_weights = {"--method": method, "--query": query, "--hidden": hidden, "--set": given,
-                  "--optimiser": optimiser, "--errors": errors, "--checkpoint": checkpoint}  # fmt: skip
+    of_weights = {
+        "--method": method, "--query": query, "--hidden": hidden, "--set": given,
+        "--optimiser": optimiser, "--errors": errors, "--checkpoint": checkpoint,
+    }  # fmt: skip
     network = is_network(program)
     for name, value in (of_weights if network else of_tables).items():
         if value:

@@ -1,12 +1,10 @@
-"""`orbitmc learn` for Bayesian networks: a network and a table in, the network with new tables out."""
+"""`orbitmc learn` for Bayesian networks: a network and a table in, learned tables out."""
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 import orbitmc as om
 from orbitmc import inference
@@ -15,6 +13,9 @@ from orbitmc.cli import options
 from orbitmc.cli.predict import read_table
 from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark
 from orbitmc.errors import InputError
+
+if TYPE_CHECKING:
+    from orbitmc.inference import Columns, LearningStep
 
 PROGRAMS = (".mln", ".pracmln")
 SHOWN_SECONDS = 2.0
@@ -78,7 +79,7 @@ def learn_tables(
             unseen, _ = _read(other, network, asked)
             score = inference.log_likelihoods(learned.model, unseen, memory=asked.memory)
             print_remark(
-                f"held out: mean log-probability of {len(score):,} rows {np.mean(score):.6g} "
+                f"held out: mean log-probability of {len(score):,} rows {score.mean():.6g} "
                 f"({other})"
             )
         print_remark(f"the network is in {output}")
@@ -92,8 +93,8 @@ def learn_tables(
 
 
 def _read(
-    path: Path, network: om.Model, asked: TableOptions
-) -> tuple[inference.Columns, list[float] | None]:
+    path: Path, network: "om.Model", asked: TableOptions
+) -> "tuple[Columns, list[float] | None]":
     """The rows of a table without columns that are ignored, and the weights among them."""
     table = read_table(path, network.domains(), asked.memory)
     ignored = table.named(asked.ignore)
@@ -125,7 +126,7 @@ def _number(words: str) -> float:
         ) from None
 
 
-def _describe(learned: om.Learned) -> str:
+def _describe(learned: "om.Learned") -> str:
     rows = f"{len(learned.parents)} tables from {learned.rows:,} rows"
     how = "counted" if learned.iterations == 1 else f"{learned.iterations} iterations"
     several = f", the best of {len(learned.objectives)} starts" if learned.objectives[1:] else ""
@@ -142,7 +143,7 @@ class _Watching:
     def __init__(self) -> None:
         self.shown = time.perf_counter()
 
-    def __call__(self, step: inference.LearningStep) -> None:
+    def __call__(self, step: "LearningStep") -> None:
         now = time.perf_counter()
         if now >= self.shown + SHOWN_SECONDS:
             start = f"start {step.start}, " if step.start > 1 else ""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-
 from orbitmc import inference
 from orbitmc._util.text import read_text
 from orbitmc.cli import options
@@ -20,6 +18,7 @@ from orbitmc.cli.running import Display
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
+    from orbitmc.inference import Columns
     from orbitmc.inference._predict import Predictions
 
 
@@ -88,7 +87,7 @@ class Table:
             for name in ([text] if text in self.titles else options.words_in([text]))
         ]
 
-    def columns(self, plain: Container[str]) -> inference.Columns:
+    def columns(self, plain: Container[str]) -> "Columns":
         """What the cells of each column say; those of `plain` columns stay text."""
         columns = {}
         for place, name in enumerate(self.titles):
@@ -99,7 +98,7 @@ class Table:
             ]
             values = self.domains.get(name, ())
             said = [text if name in plain else _cell(text.strip(), values) for text in kinds]
-            columns[name] = inference.Kinds(np.array(which, dtype=np.int64), said)
+            columns[name] = inference.Kinds(which, said)
         return inference.Columns(columns, len(self.cells))
 
 

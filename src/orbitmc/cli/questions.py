@@ -290,7 +290,9 @@ def _exit_code(reply: Reply, quiet: bool) -> int:
 
 EVENT_HELP = "As in \"A == 'x' and B != 'y'\", or a formula of ground atoms."
 GIVEN_HELP = "What holds, as an event."
-ABOUT_HELP = "Instead of EVENT: list what would tell most about a variable."
+ABOUT_HELP = "Instead of EVENT: what would tell most about NAME."
+SENSITIVITY_HELP = "List the table entries that change the answer."
+THRESHOLD_HELP = "With --sensitivity: how far must each entry move for the answer to reach P?"
 ANSWER = "probability"
 
 
@@ -301,9 +303,15 @@ def ask(
     given: Annotated[str | None, option("--given", QUESTION, GIVEN_HELP, metavar="EVENT")] = None,
     about: Annotated[str | None, option("--about", QUESTION, ABOUT_HELP, metavar="NAME")] = None,
     query: options.Names = None,
+    sensitivity: Annotated[bool, option("--sensitivity", QUESTION, SENSITIVITY_HELP)] = False,
+    threshold: Annotated[
+        float | None, option("--threshold", QUESTION, THRESHOLD_HELP, metavar="P", hidden=True)
+    ] = None,
 ) -> Reply:
     """Say how probable an event is, or what is informative."""
     _require_one(event, about, given, query)
+    if sensitivity or threshold is not None:
+        return _reply_with_sensitivity(asking, event, given, threshold)
     estimates = _answer(asking.source, event, given, about, query, **asking.how)
 
     return Reply(
@@ -313,6 +321,22 @@ def ask(
         table=lambda: f"{estimates[ANSWER]}\n" if event else report.estimates_table(estimates),
         json=lambda: report.estimates_json(estimates),
         csv=lambda: report.estimates_csv(estimates),
+    )
+
+
+def _reply_with_sensitivity(
+    asking: QuestionCommand, event: str | None, given: str | None, threshold: float | None
+) -> Reply:
+    if event is None or given is not None:
+        raise InputError("--sensitivity belongs to an event; give what holds by -e")
+    answer = inference.sensitivity(asking.source, event, asking.evidence, threshold=threshold)
+    return Reply(
+        answer.about,
+        "exact",
+        True,
+        table=lambda: f"{answer}\n",
+        json=lambda: report.sensitivity_json(answer),
+        csv=lambda: report.sensitivity_csv(answer),
     )
 
 
@@ -378,9 +402,15 @@ Chains = Annotated[
 ]
 
 
-@question(without=("samples", "error"), kinds=(".csv", ".npz", ".nc"))
-def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) -> Reply:
+@question(without=("samples", "error"), kinds=(".csv", ".npz", ".nc"), opens_query=True)
+def draw(
+    asking: QuestionCommand,
+    states: States = 1000,
+    chains: Chains = None,
+    query: options.Names = None,
+) -> Reply:
     """Draw states, independently where that is affordable."""
+    names = inference.names_in(query, asking.source) if query and not asking.is_program else None
     each = _chains(states, chains)
     states = _states_in_time(asking, states, each)
 
@@ -389,6 +419,7 @@ def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) 
         asking.source,
         asking.evidence,
         chains=each,
+        query=names,
         settings=settings,
         watchers=asking.watchers,
     )
@@ -409,7 +440,7 @@ def _states_in_time(asking: QuestionCommand, states: int, chains: int) -> int:
     if seconds is None:
         return states
     source: Any = asking.source
-    names = len(source.model.names if asking.is_program else source.order)
+    names = inference.count_names(source) if asking.is_program else len(source.order)
     each = int(WRITING_SHARE * VALUES_PER_SECOND * seconds / (chains * max(1, names)))
     if chains * max(1, each) >= states:
         return states
@@ -432,9 +463,12 @@ def _chains(states: int, chains: int | None) -> int:
 Count = Annotated[
     int, options.option("-k --states", QUESTION, "How many states.", metavar="K", shown=True)
 ]
-METHOD_HELP = "exact proves them, gibbs searches; auto searches where a proof costs too much."
+METHOD_HELP = (
+    "exact and counting prove them, gibbs searches; auto searches where a proof costs too much."
+)
 MethodName = Annotated[
-    Literal["auto", "exact", "gibbs"], options.option("--method", "Method", METHOD_HELP, shown=True)
+    Literal["auto", "exact", "counting", "gibbs"],
+    options.option("--method", "Method", METHOD_HELP, shown=True),
 ]
 
 
@@ -467,8 +501,10 @@ def require_program(model: Path, method: str) -> None:
         raise InputError(
             "-m and -a are for programs; orbitmc best takes any model", source=str(model)
         )
-    if method not in ("auto", "exact", "gibbs"):
-        raise InputError(f"-m and -a find worlds by auto, exact or gibbs, not by {method}")
+    if method not in ("auto", "exact", "counting", "gibbs"):
+        raise InputError(
+            f"-m and -a find worlds by auto, exact, counting or gibbs, not by {method}"
+        )
 
 
 def best_world(

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -313,7 +313,8 @@ STATES_AT_A_TIME = 4096  # states that are turned into words at a time
 class Draws(HtmlRepr):
     """States `values[chain, draw, variable]`, as places in the `domains` of the variables.
 
-    `log_weight[chain, draw]` is the natural logarithm of what a state weighs. Draws of one chain
+    `log_weight[chain, draw]` is the natural logarithm of what a state weighs; it is not a number if
+    only a part of each state was drawn, as of a program that is not ground. Draws of one chain
     depend on each other, unless the verdict is `exact`: then all are independent.
     """
 
@@ -338,6 +339,16 @@ class Draws(HtmlRepr):
         return (
             f"{chains} chains of {draws} draws of {variables} variables, verdict: {self.verdict}\n"
             f"{self.about.method}: {self.about.reason}"
+        )
+
+    def only(self, names: Sequence[str]) -> Draws:
+        """The same states, told of some variables only."""
+        places = [self.names.index(name) for name in names]
+        return replace(
+            self,
+            names=tuple(names),
+            domains=tuple(self.domains[place] for place in places),
+            values=self.values[:, :, places],
         )
 
     def words(self) -> Iterator[list[tuple[Any, ...]]]:
@@ -524,3 +535,106 @@ class BestStates(HtmlRepr, Sequence[BestState]):
         for rank, state in enumerate(self.states, 1):
             writer.writerow([rank, repr(state.log_weight), *state.values()])
         return text.getvalue()
+
+
+# What an answer depends on.
+
+SHOWN_ENTRIES = 20
+
+
+class TableEntry(NamedTuple):
+    """One probability of a table, and how the answer depends on it.
+
+    `derivative` is that of the answer by this entry. `low` and `high` are the answer when the entry
+    is a tenth smaller and larger. `needed` is what must be added to the entry for the answer to
+    reach the threshold; None if no entry from 0 to 1 does that.
+    """
+
+    variable: str
+    value: str
+    given: tuple[tuple[str, str], ...]
+    probability: float
+    derivative: float
+    low: float
+    high: float
+    needed: float | None
+
+    @property
+    def name(self) -> str:
+        """As people write it: P(lung=yes | smoke=yes)."""
+        parents = ", ".join(f"{name}={value}" for name, value in self.given)
+        return f"P({self.variable}={self.value}{' | ' if parents else ''}{parents})"
+
+
+@dataclass(frozen=True, repr=False)
+class Sensitivity:
+    """Entries of tables, those that change the answer most first."""
+
+    event: str
+    probability: float
+    threshold: float | None
+    entries: tuple[TableEntry, ...]
+    seconds: float = 0.0
+
+    def __iter__(self) -> Iterator[TableEntry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, place: int) -> TableEntry:
+        return self.entries[place]
+
+    def rows(self) -> list[list[str]]:
+        """What is printed of each entry."""
+        return [
+            [
+                entry.name,
+                f"{entry.probability:.6g}",
+                f"{entry.derivative:+.4g}",
+                f"{entry.low:.6g}",
+                f"{entry.high:.6g}",
+                *(() if self.threshold is None else (_describe_needed(entry),)),
+            ]
+            for entry in self.entries
+        ]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Titles of the columns."""
+        needed = () if self.threshold is None else (f"change to reach {self.threshold:g}",)
+        return ("entry", "now", "derivative", "10 % less", "10 % more", *needed)
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        more = (
+            f"\n{len(rows) - SHOWN_ENTRIES:,} more entries\n" if len(rows) > SHOWN_ENTRIES else ""
+        )
+        title = f"P({self.event}) = {self.probability:.6g}\n"
+        return title + plain_table(self.headings, rows[:SHOWN_ENTRIES]) + more
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def about(self) -> About:
+        """How it was found."""
+        return About("exact", "derivatives by one elimination, both ways", seconds=self.seconds)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a tornado: what the answer does when an entry is a tenth smaller or larger."""
+        return renderer("plot_sensitivity")(self, ax)
+
+    def to_frame(self) -> Any:
+        """Give a pandas DataFrame with a row for each entry; needs the extra `frames`."""
+        frame = extra("pandas", "frames").DataFrame(
+            [{**entry._asdict(), "given": dict(entry.given)} for entry in self.entries]
+        )
+        frame.attrs = {"event": self.event, "probability": self.probability}
+        return frame
+
+
+def _describe_needed(entry: TableEntry) -> str:
+    if entry.needed is None:
+        return "never"
+    return f"{entry.needed:+.4g} (to {entry.probability + entry.needed:.4g})"

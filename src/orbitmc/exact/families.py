@@ -18,8 +18,12 @@ from numpy.typing import NDArray
 from orbitmc._numba.compile_log import require_time
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.exact.problem import Problem, Scope
-from orbitmc.exact.templates import Batch, Elimination, batches, chunks, template
+from orbitmc.exact.templates import Batch, Elimination, Template, batches, chunks, template
 from orbitmc.graph.factor_graph import FactorGraph
+
+FEW_ROWS = 256  # with the same holes: an elimination of their own would take longer to plan
+MOST_ENTRIES = 1e7  # of tables for one row
+ORDER_SECONDS = 1.0
 
 Likelihood = Callable[[int, Numbers], Floats]
 """Log-weights [value, row] of what a column says in some rows."""
@@ -101,8 +105,11 @@ class FamilyCounter:
         self.column = {variable: k for k, variable in enumerate(rows.variables)}
         self.is_complete = len(self.column) == len(self.sizes) and bool((rows.value >= 0).all())
         observed = (rows.value >= 0) | rows.soft
-        self.batches = [] if self.is_complete else batches(observed, rows.soft)
+        self.batches = [] if self.is_complete else batches(observed, rows.soft, FEW_ROWS)
         self.stopped = False
+        unknown = [np.zeros([self.sizes[v] for v in scope]) for scope in self.scopes]
+        for batch in self.batches:
+            self._template(batch, unknown)  # refuses what is too wide
 
     def stop(self) -> None:
         """Let counting end with a `KeyboardInterrupt`."""
@@ -129,17 +136,8 @@ class FamilyCounter:
             return self._count_complete(log_tables)
         tables = [np.zeros([self.sizes[v] for v in scope]) for scope in self.scopes]
         log_likelihood = np.empty(self.rows.value.shape[1])
-        problem = self._problem(log_tables)
         for batch in self.batches:
-            variables = self.rows.variables
-            elimination = Elimination(
-                template(
-                    problem,
-                    [variables[k] for k in batch.hard],
-                    [variables[k] for k in batch.soft],
-                    seconds=0.0,
-                )
-            )
+            elimination = Elimination(self._template(batch, log_tables))
             for part in chunks(elimination, len(batch.rows), self.memory):
                 require_time()
                 if self.stopped:
@@ -157,17 +155,11 @@ class FamilyCounter:
         tables = [self.complete_counts(number) for number in range(len(self.scopes))]
         return Counts(tables, log_likelihood)
 
-    def _problem(self, log_tables: Sequence[Floats]) -> Problem:
-        numbers = range(len(self.sizes))
-        return Problem(
-            sizes=self.sizes,
-            scopes=self.scopes,
-            tables=tuple(log_tables),
-            constant=0.0,
-            cardinality=self.sizes,
-            possible=tuple(np.arange(size) for size in self.sizes),
-            place=tuple(numbers),
-        )
+    def _template(self, batch: Batch, log_tables: Sequence[Floats]) -> Template:
+        """An elimination for the rows of a batch."""
+        hard, soft = ([self.rows.variables[k] for k in some] for some in (batch.hard, batch.soft))
+        problem = _problem(self.sizes, self.scopes, log_tables)
+        return template(problem, hard, soft, seconds=ORDER_SECONDS, most=MOST_ENTRIES)
 
     def _add(
         self, tables: Sequence[Floats], elimination: Elimination, batch: Batch, rows: Numbers
@@ -193,6 +185,52 @@ class FamilyCounter:
             shape = [self.sizes[v] for v in (*open_variables, *seen)]
             table += counts.reshape(shape).transpose(order)
         return log_z
+
+
+def _problem(
+    sizes: tuple[int, ...], scopes: Sequence[Scope], log_tables: Sequence[Floats]
+) -> Problem:
+    """An elimination of all variables, each with all its values."""
+    return Problem(
+        sizes=sizes,
+        scopes=tuple(scopes),
+        tables=tuple(log_tables),
+        constant=0.0,
+        cardinality=sizes,
+        possible=tuple(np.arange(size) for size in sizes),
+        place=tuple(range(len(sizes))),
+    )
+
+
+class FamilyJoints:
+    """The joint probabilities of every family, row by row, where tables stay as they are."""
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        scopes: Sequence[Scope],
+        log_tables: Sequence[Floats],
+        seen: Sequence[int],
+    ) -> None:
+        """`seen` are the variables of which rows bring log-weights."""
+        self.scopes = tuple(scopes)
+        problem = _problem(tuple(sizes), scopes, log_tables)
+        chosen = template(problem, (), seen, seconds=ORDER_SECONDS, most=MOST_ENTRIES)
+        self.elimination = Elimination(chosen)
+
+    def of_rows(self, likelihoods: Sequence[Floats], rows: int) -> tuple[list[Floats], Floats]:
+        """Joints [values of a family, row], zeros where impossible; and the rows' log Z.
+
+        `likelihoods` are log-weights [value, row] of the variables that rows say something of.
+        """
+        upward = self.elimination.upward(np.zeros((0, rows), np.int64), likelihoods)
+        place = self.elimination.template.place
+        scopes = [tuple(place[v] for v in scope) for scope in self.scopes]
+        joints = [
+            np.broadcast_to(joint, (*joint.shape[:-1], rows))
+            for joint in self.elimination.joints(upward, scopes)
+        ]
+        return joints, np.broadcast_to(upward.log_z(), rows)
 
 
 def _spread(

@@ -1,5 +1,6 @@
 from orbitmc.conditionals.prepared import PreparedGraph as PreparedGraph
 from orbitmc.estimate.answers import Estimates as Estimates
+from orbitmc.estimate.answers import Sensitivity as Sensitivity
 from orbitmc.estimate.answers import Sweep as Sweep
 from orbitmc.estimate.marginals import About as About
 from orbitmc.graph.evidence import Evidence as Evidence
@@ -29,11 +30,15 @@ from orbitmc.inference._resume import answer_checkpoint as answer_checkpoint
 from orbitmc.inference._resume import resume as resume
 from orbitmc.inference._resume import resume_checkpoint as resume_checkpoint
 from orbitmc.inference._resume import saved_settings as saved_settings
+from orbitmc.inference._sensitivity import sensitivity as sensitivity
 from orbitmc.inference._sweep import sweep as sweep
 from orbitmc.inference.counting import CountingCost as CountingCost
+from orbitmc.inference.counting import count_best as count_best
+from orbitmc.inference.counting import count_draws as count_draws
 from orbitmc.inference.counting import count_joint as count_joint
 from orbitmc.inference.counting import count_log_z as count_log_z
 from orbitmc.inference.counting import count_marginals as count_marginals
+from orbitmc.inference.counting import count_names as count_names
 from orbitmc.inference.counting import count_probability as count_probability
 from orbitmc.inference.counting import counting_cost as counting_cost
 from orbitmc.inference.expectation import expect as expect

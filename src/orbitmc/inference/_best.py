@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from orbitmc import inference
 from orbitmc._numba.compile_log import spent_before
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import MOST_VALUES, Bytes, Numbers
@@ -26,7 +27,12 @@ from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, extremes
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import exact_in_time
-from orbitmc.inference.plan import describe_cost, most_seconds, order_search_seconds
+from orbitmc.inference.plan import (
+    describe_cost,
+    most_seconds,
+    order_search_seconds,
+    refuse_counting,
+)
 from orbitmc.inference.query import Names, Program, resolve_query
 from orbitmc.inference.settings import (
     DEFAULT_SECONDS,
@@ -46,7 +52,7 @@ if TYPE_CHECKING:
     from orbitmc.sampling.initialization import TopStates
 
 
-METHODS = ("auto", "exact", "gibbs")
+METHODS = ("auto", "exact", "counting", "gibbs")
 EXACT_STEPS = 1e-4  # seconds for each variable, about, until exact steps are prepared
 EXACT_STEPS_OF_FACTORS = 2e-5  # and for each factor
 STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
@@ -76,8 +82,9 @@ def best(
     with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
     the workers of an `executor` if there is one. Impossible states are never given; if fewer than
     `k` states are possible, there are fewer. A `query` names variables to report. A program is told
-    in atoms that are true or false. A search calls `progress` now and then, with the share of its
-    time that is over and with words about what it has found.
+    in atoms that are true or false; where it is counted, one state is proven, and predicates with
+    many atoms are told only if a query names them. A search calls `progress` now and then, with the
+    share of its time that is over and with words about what it has found.
 
     >>> import orbitmc as om
     >>> found = om.best(om.read("examples/sprinkler.bif"), {"grass": "wet"}, k=2)
@@ -87,6 +94,7 @@ def best(
     chosen = merge_options(settings, options)
     _require_sense(chosen, k)
     if isinstance(model, Model):
+        refuse_counting(chosen)
         names = resolve_query(query, model)
         seen = model.given(evidence)
         incumbent = _solve(seen, chosen, k, progress)
@@ -111,6 +119,8 @@ def best_of_program(
             "om.read(path) reads one"
         )
     asked = program.asking(query)
+    if (counted := inference.count_best(asked, settings, k)) is not None:
+        return counted
     try:
         incumbent = _solve(program.model, settings, k, progress)
     except ContradictionError as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import inference
 from orbitmc._numba.compile_log import working_time
 from orbitmc._util.arrays import Bytes, Floats, lengths
 from orbitmc._util.interrupts import interruptible
@@ -24,7 +25,15 @@ from orbitmc.graph.log_weights import log_weights_of_parts
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about, run_chains, summarise_run
 from orbitmc.inference.plan import Plan, describe_cost, plan_model
-from orbitmc.inference.query import Query, Target, View, all_targets
+from orbitmc.inference.query import (
+    Names,
+    Query,
+    Target,
+    View,
+    all_targets,
+    require_program,
+    resolve_query,
+)
 from orbitmc.inference.settings import (
     Options,
     Settings,
@@ -43,8 +52,8 @@ if TYPE_CHECKING:
 
 SAMPLES, CHAINS, LANES = 1000, 64, 32
 LEAST_WARM_UP = 100  # samples: nobody averages over what is left of the starts
-LEAST_SAMPLES = 200  # fewer say little about mixing; of more samples than asked, the last are kept
 AT_ONCE = 4096  # states whose log-weights are added up together
+LEAST_SAMPLES = 200  # fewer say little about mixing; of more samples than asked, the last are kept
 NANOSECONDS = 50.0  # that an independent state takes, for each variable
 
 
@@ -55,6 +64,7 @@ def draws(
     evidence: Evidence | None = None,
     *,
     chains: int = CHAINS,
+    query: Names | None = None,
     settings: Settings | None = None,
     watchers: Iterable[RunObserver] = (),
     **options: Unpack[Options],
@@ -63,9 +73,11 @@ def draws(
 
     Where exact elimination is affordable, all states are independent and exact. Elsewhere chains
     are sampled, `spacing` steps apart, after a warm-up that is not included; the verdict says
-    whether they had mixed. Observed variables are included. Of a program, the atoms that it was
-    read for are drawn. What was drawn so far is the answer after Ctrl-C, and when the `seconds` are
-    over, if any are given.
+    whether they had mixed. A `query` names the variables to report; without one, all are, observed
+    ones included. Of a program, atoms are drawn: those that it was read for, unless a query names
+    others. If it is counted and not ground, predicates with many atoms are drawn only if they are
+    named, and what a whole state weighs is not a number. What was drawn so far is the answer after
+    Ctrl-C, and when the `seconds` are over, if any are given.
 
     >>> import orbitmc as om
     >>> model = om.read("examples/sprinkler.bif")
@@ -75,14 +87,22 @@ def draws(
     """
     _require_chains(chains)
     given = merge_options(settings, options)
+    names = resolve_query(query, model) if isinstance(model, Model) else None
+    if not isinstance(model, Model) and query is not None:
+        require_program(model)
+        model = model.asking(query)
     samples = SAMPLES if given.samples is None else given.samples
 
     def bind(view: View) -> DrawsQuestion:
         return DrawsQuestion(view, samples, chains)
 
-    query = Query(model, evidence, bind, in_pairs=bind)
-    drawn = answer(query, _settings(given, samples, chains), watchers)
-    if drawn.about.method != "exact":
+    count = (
+        None if isinstance(model, Model) else partial(inference.count_draws, model, samples, chains)
+    )
+    asked = Query(model, evidence, bind, count, in_pairs=bind)
+    drawn = answer(asked, _settings(given, samples, chains), watchers)
+    drawn = drawn if names is None else drawn.only(names)
+    if not drawn.about.is_exact:
         return drawn
     reason = f"{drawn.about.reason}{describe_unused_settings(given, 'samples')}"
     return replace(drawn, about=replace(drawn.about, reason=reason))
@@ -158,7 +178,7 @@ class DrawsQuestion:
         for place, target in enumerate(self.targets):
             known = target.known
             flat[:, place] = target.meaning[states[target.variable]] if known is None else known
-        weights = _log_weights(plan.model.graph, states).reshape(self.chains, samples)
+        weights = weigh_states(plan.model.graph, states).reshape(self.chains, samples)
         about = replace(
             exact_about(plan),
             reason=f"{describe_cost(elimination)}; draws are independent",
@@ -256,7 +276,7 @@ class _StateRecorder:
         count = min(self.lanes, self.chains - first)
         rows, place = slice(first, first + count), recorded % self.values.shape[1]
         states = states[:, :count]
-        self.log_weight[rows, place] = _log_weights(self.graph, states)
+        self.log_weight[rows, place] = weigh_states(self.graph, states)
         drawn: NDArray[Any] = states[self.variable]
         if self.meaning is not None:
             drawn = np.take_along_axis(self.meaning, drawn.astype(np.int64), axis=1)
@@ -288,7 +308,7 @@ def _meanings(names: Sequence[Target]) -> NDArray[np.int64] | None:
     return table
 
 
-def _log_weights(graph: FactorGraph, states: NDArray[Any]) -> Floats:
+def weigh_states(graph: FactorGraph, states: NDArray[Any]) -> Floats:
     """The log-weight of each state `[variable, state]`."""
     whole = np.zeros(graph.variables, dtype=np.int64)
     alone = np.flatnonzero(lengths(graph.scope_start) == 0).tolist()

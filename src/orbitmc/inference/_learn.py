@@ -129,7 +129,7 @@ def learn(
     network = model if isinstance(model, Model) else _network(model, table, _as_list(ignore))
     every = read_evidence_rows(network, table, _as_list(ignore))
     rows, count = _with_weights(every, weights), len(every.weight)
-    task = _Task(network, _families(network), prior, _as_list(fixed), tied)
+    task = _Task(network, families_of_network(network), prior, _as_list(fixed), tied)
     search = _Search(task, rows, count, tolerance, iterations, memory, watch)
     rng = np.random.default_rng(seed)
     with stop_on_ctrl_c(search.stop), time_limit(math.inf if seconds is None else seconds):
@@ -149,7 +149,7 @@ def log_likelihoods(
     [-0.916, 0.0]
     """
     rows = read_evidence_rows(model, table, _as_list(ignore))
-    families = _families(model)
+    families = families_of_network(model)
     scopes = [family.scope for family in families]
     counter = FamilyCounter(model.graph.cardinality.tolist(), scopes, rows, memory)
     tables = [model.graph.table_values(family.factor) for family in families]
@@ -171,15 +171,16 @@ def _check(prior: float, starts: int, tolerance: float, iterations: int, start: 
         raise InputError(f"learning starts from 'data' or from the 'model', not {start!r}")
 
 
-def _families(model: Model) -> tuple[Family, ...]:
+def families_of_network(model: Model) -> tuple[Family, ...]:
+    """The tables of a Bayesian network; another model is refused."""
     if model.observed:
         names = ", ".join(map(quote, model.observed))
-        raise InputError(f"tables are learned without evidence, but {names} is observed")
+        raise InputError(f"this needs the network without evidence, but {names} is observed")
     families = families_of(model.graph)
     if families is None:
         raise InputError(
-            "this model is no Bayesian network: learning needs one factor for each variable, which "
-            "holds its probabilities given its parents"
+            "this model is no Bayesian network: that has one factor for each variable, which holds "
+            "its probabilities given its parents"
         )
     return families
 

@@ -51,6 +51,7 @@ from orbitmc.inference.settings import Settings
 if TYPE_CHECKING:
     from orbitmc.estimate.statistics import Statistics
     from orbitmc.inference.program import MarkovLogic
+    from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.checkpoint import CheckpointWriter
     from orbitmc.sampling.observers import Observer
@@ -316,7 +317,7 @@ def run_chains(
             lanes=settings.lane_count,
             threads=settings.threads,
             executor=settings.executor,
-            kind=_tally_of(settings),
+            kind=_tally_of(settings, chosen.kernel),
             controlled=not _why_no_control_variates(settings),
             room=settings.memory - needed,
             watchers=watching,
@@ -328,9 +329,18 @@ def run_chains(
     return run, chosen
 
 
-def _tally_of(settings: Settings) -> type:
+def _tally_of(settings: Settings, kernel: Kernel) -> type:
+    """What a run counts; to count values of independent draws is cheaper than to average."""
     tallies = estimate.tally.TALLIES
+    if _counts_draws(settings, kernel):
+        return tallies["values"]
     return tallies.get(settings.estimator, tallies["rao-blackwell"])
+
+
+def _counts_draws(settings: Settings, kernel: Kernel) -> bool:
+    """Whether states are independent draws, and no estimator was asked for."""
+    alone = kernels.protocol.independent_after(kernel) is not None
+    return alone and settings.estimator == "control-variates" and settings.spacing is None
 
 
 @contextmanager
@@ -456,6 +466,8 @@ def _estimator_used(run: Run, settings: Settings) -> str:
     """What was averaged, and why."""
     if run.choice is not None:
         return run.choice.about
+    if _counts_draws(settings, run.kernel):
+        return "values are counted: states are independent draws"
     return TOO_SHORT if run.recording.controlled else _why_no_control_variates(settings)
 
 

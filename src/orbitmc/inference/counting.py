@@ -10,10 +10,11 @@ import numpy as np
 
 from orbitmc import lifted
 from orbitmc._numba.compile_log import working_time
+from orbitmc._simd.random import Stream
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import quote
+from orbitmc._util.text import format_bytes, quote
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.estimate.answers import Estimate, Joint, certain
+from orbitmc.estimate.answers import BestState, BestStates, Draws, Estimate, Joint, certain
 from orbitmc.estimate.marginals import (
     About,
     Columns,
@@ -24,14 +25,18 @@ from orbitmc.estimate.marginals import (
 )
 from orbitmc.estimate.verdicts import EXACT, OBSERVED
 from orbitmc.exact.plan import predict
+from orbitmc.inference._draws import weigh_states
 from orbitmc.inference.events import Constant, read_formula_about, truth
 from orbitmc.inference.plan import asked_at, is_affordable, most_seconds
 from orbitmc.inference.program import GROUND_AT_ONCE, TRUTH, MarkovLogic
 from orbitmc.inference.query import TRUTHS, Target
 from orbitmc.inference.settings import Settings, describe_unused_settings
 from orbitmc.mln import data, grounding
+from orbitmc.mln.data.database import TRUE
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from orbitmc.mln.data.database import Ints
     from orbitmc.mln.grounding.queries import Pattern
 
@@ -40,6 +45,7 @@ MOST_ASKED_ROWS = 2_000_000  # of a predicate that somebody asked about
 LOOK_SECONDS = 0.2  # for an elimination order of a small program
 LONGEST = 3600.0  # seconds, where nobody said how long it may take
 MOST_JOINT_ATOMS = 8  # that are counted together
+NUMBERS_AT_A_TIME = 2**24  # of states that are drawn together
 MUCH_LESS = 1e-14  # of the sum: nobody needs to know what was left out
 
 
@@ -127,6 +133,167 @@ def count_probability(
         raise ContradictionError("what is given is impossible")
     chance = min(1.0, float(both.sum() / holds.sum()))
     return certain(chance, _about_law(logic, settings, len(atoms), begun))
+
+
+# States: the best one, and independent draws.
+
+
+def count_best(logic: MarkovLogic, settings: Settings, k: int) -> BestStates | None:
+    """A most probable state, proven, or None where another method answers.
+
+    It tells atoms that were asked about; of predicates that nobody named, those with few atoms.
+    """
+    begun, asked = asked_at(settings), settings.method == "counting"
+    if k != 1 and not asked:
+        return None
+    lifting = plan_counting(logic, settings)
+    if lifting is None:
+        return None
+    if k != 1:
+        raise InputError("counting finds one best state: constants that are alike make many more")
+    atoms = _AskedAtoms(logic)
+    try:
+        truth, weight = lifted.best_atoms(lifting.setting, atoms.codes)
+    except (lifted.NotLiftableError, LimitError) as refusal:
+        if asked:
+            raise LimitError(f"counting finds no best state: {refusal}") from None
+        return None
+    holds = np.concatenate([np.zeros(0, np.bool_), *truth])
+    state = {name: TRUTHS[int(true)] for name, true in zip(atoms.names, holds, strict=True)}
+    reason = f"the best counts of cells instead of {logic.source.unknown_atoms:,} atoms"
+    about = _about_states(reason, atoms, settings, begun)
+    return BestStates((BestState(state, weight),), True, weight, about)
+
+
+def count_draws(logic: MarkovLogic, samples: int, chains: int, settings: Settings) -> Draws | None:
+    """Independent states, or None where another method answers.
+
+    Atoms are those of `count_best`. If not all are drawn, nobody knows what a state weighs.
+    """
+    begun = asked_at(settings)
+    lifting = plan_counting(logic, settings)
+    if lifting is None:
+        return None
+    atoms, count = _AskedAtoms(logic), chains * samples
+    room = count * (atoms.size + 8)
+    if room >= settings.memory:
+        raise LimitError(
+            f"{chains} chains of {samples} draws of {atoms.size:,} atoms need "
+            f"{format_bytes(room)}, the limit is {format_bytes(settings.memory)}; draw fewer, or "
+            "name the atoms to draw"
+        )
+    counted = _count(lifting, settings)
+    if counted is None:
+        return None
+    rng = np.random.default_rng(
+        np.random.SeedSequence(settings.seed, spawn_key=(Stream.COUNTED_DRAWS,))
+    )
+    if logic.is_ground:
+        values, weights = _draw_ground(logic, counted, atoms, rng, count)
+    else:
+        truth = lifted.draw_atoms(counted, atoms.codes, rng, count)
+        nothing = np.zeros((count, 0), np.bool_)
+        values, weights = np.concatenate([nothing, *truth], axis=1), np.full(count, np.nan)
+    reason = f"independent draws of counts of cells instead of {logic.source.unknown_atoms:,} atoms"
+    about = replace(
+        _about_states(reason, atoms, settings, begun),
+        seed=settings.seed,
+        samples=samples,
+        chains=chains,
+    )
+    return Draws(
+        tuple(atoms.names),
+        (TRUTHS,) * atoms.size,
+        values.astype(np.uint8).reshape(chains, samples, atoms.size),
+        weights.reshape(chains, samples),
+        EXACT,
+        about,
+    )
+
+
+def count_names(logic: MarkovLogic) -> int:
+    """How many atoms draws of a program tell, if it is counted."""
+    return _AskedAtoms(logic).size
+
+
+def _draw_ground(
+    logic: MarkovLogic,
+    counted: lifted.Counted,
+    atoms: _AskedAtoms,
+    rng: np.random.Generator,
+    count: int,
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Whole states of a program that is ground: the atoms asked about, and what states weigh."""
+    tables, graph, asked = logic.ground.atoms, logic.model.graph, logic.asked
+    unknown = [(name, table.unknown()) for name, table in tables.items() if table.variables]
+    place = {name: number for number, name in enumerate(asked.names)}
+    order = np.array([place[name] for name in atoms.names], dtype=np.int64)
+    variable, value, status = (
+        column[order] for column in (asked.variable, asked.value, asked.status)
+    )
+    truth, weights = np.zeros((count, atoms.size), np.bool_), np.zeros(count)
+    at_a_time = max(1, NUMBERS_AT_A_TIME // max(1, graph.variables))
+    for first in range(0, count, at_a_time):
+        some = slice(first, min(first + at_a_time, count))
+        states = np.zeros((graph.variables, some.stop - first), np.int64)
+        drawn = lifted.draw_atoms(counted, unknown, rng, some.stop - first)
+        for (name, codes), holds in zip(unknown, drawn, strict=True):
+            variables, values = tables[name].literals(codes)
+            np.maximum.at(states, variables, np.where(holds.T, values[:, None], 0))
+        weights[some] = weigh_states(graph, states)
+        chosen = states[np.maximum(variable, 0)].T if graph.variables else value
+        truth[some] = np.where(variable < 0, status == TRUE, chosen == value)
+    return truth, weights
+
+
+class _AskedAtoms:
+    """Atoms that a program was asked about, each once; large predicates only if they are named."""
+
+    def __init__(self, logic: MarkovLogic) -> None:
+        universe, tables, _ = logic.source.atoms
+        self.codes: list[tuple[str, Ints]] = []
+        self.names: list[str] = []
+        self.left_out: list[str] = []
+        earlier: dict[str, list[Ints]] = {}
+        for pattern in logic.patterns:
+            atoms = tables[pattern.predicate]
+            fitting = grounding.fit_pattern(logic.source.program, universe, atoms, pattern)
+            if fitting.size > MOST_ROWS and not logic.named:
+                self.left_out.append(pattern.predicate)
+                continue
+            _require_few(fitting.size, pattern.predicate)
+            codes = fitting.codes()
+            for other in earlier.setdefault(pattern.predicate, []):
+                codes = np.setdiff1d(codes, other)
+            earlier[pattern.predicate].append(codes)
+            self.codes.append((pattern.predicate, codes))
+            self.names += grounding.atom_names(atoms, codes, universe)
+        if not self.names:
+            raise InputError(
+                f"name atoms of {', '.join(self.left_out)}: they are too many to tell them all"
+            )
+
+    @property
+    def size(self) -> int:
+        return len(self.names)
+
+
+def _about_states(reason: str, atoms: _AskedAtoms, settings: Settings, begun: float) -> About:
+    words = [f"name atoms of {', '.join(atoms.left_out)} to see them: they are too many"]
+    return About(
+        method="counting",
+        reason=f"{reason}{describe_unused_settings(settings)}",
+        seconds=working_time() - begun,
+        warnings=tuple(words if atoms.left_out else ()),
+    )
+
+
+def _require_few(count: int, predicate: str) -> None:
+    if count > MOST_ASKED_ROWS:
+        raise LimitError(
+            f"the query asks about {count:,} atoms of {predicate}, the limit is "
+            f"{MOST_ASKED_ROWS:,}; name fewer"
+        )
 
 
 def _count_law(
@@ -319,11 +486,7 @@ def _columns(logic: MarkovLogic, counted: lifted.Counted) -> Iterator[Columns]:
                 continue
             if not logic.named:
                 continue
-        if fitting.size > MOST_ASKED_ROWS:
-            raise LimitError(
-                f"the query asks about {fitting.size:,} atoms of {pattern.predicate}, the limit "
-                f"is {MOST_ASKED_ROWS:,}; name fewer"
-            )
+        _require_few(fitting.size, pattern.predicate)
         codes = fitting.codes()
         for other in earlier.setdefault(pattern.predicate, []):
             codes = np.setdiff1d(codes, other)

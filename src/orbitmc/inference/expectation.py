@@ -6,11 +6,12 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import tuning
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
@@ -45,6 +46,28 @@ MOST_TRIED = 2**12  # joint values of names, for a function that was the same in
 ROUNDING = 1e-12  # numbers that differ by less, relative to the larger one, are the same
 
 
+class Rows(NamedTuple):
+    """Where the values of some names are: which variables, and what their values mean."""
+
+    targets: Mapping[str, Target]
+    variables: NDArray[np.int64]
+    meaning: NDArray[np.int16]
+    plain: bool
+
+
+def find_rows(asked: View, names: Sequence[str]) -> Rows:
+    """Look names up once; `plain` if values mean themselves and nothing is known."""
+    targets = [asked.find(name) for name in names]
+    most = max((len(target.meaning) for target in targets), default=1)
+    meaning = np.zeros((len(targets), most), dtype=np.int16)
+    for row, target in zip(meaning, targets, strict=True):
+        row[: len(target.meaning)] = target.meaning
+    free = all(target.known is None for target in targets)
+    plain = free and all((t.meaning == np.arange(len(t.meaning))).all() for t in targets)
+    places = np.array([target.variable for target in targets], dtype=np.int64)
+    return Rows({target.name: target for target in targets}, places, meaning, plain)
+
+
 class Values(Mapping[str, NDArray[Any]]):
     """The values of names in some states, found when one asks; notes who was asked about."""
 
@@ -59,11 +82,39 @@ class Values(Mapping[str, NDArray[Any]]):
         states = None if known is not None else self.lookup(target)
         return np.full(self.count, known or 0) if states is None else target.meaning[states]
 
+    def array(self, names: Iterable[str] | None = None) -> NDArray[Any]:
+        """The values of some names, or of all, as one array `[name, state]`."""
+        chosen = self.asked.names if names is None else names
+        rows = [self[name] for name in chosen]
+        return np.array(rows, np.int16) if rows else np.zeros((0, self.count), np.int16)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.asked.names)
 
     def __len__(self) -> int:
         return len(self.asked.names)
+
+
+class StateValues(Values):
+    """Values in states `[variable, state]`; names that come together are looked up once."""
+
+    def __init__(self, asked: View, states: Bytes, known: dict[tuple[str, ...], Rows]) -> None:
+        super().__init__(asked, lambda target: states[target.variable], states.shape[1])
+        self.states, self.known = states, known
+
+    def array(self, names: Iterable[str] | None = None) -> NDArray[Any]:
+        key = tuple(self.asked.names if names is None else names)
+        if key not in self.known:
+            self.known[key] = find_rows(self.asked, key)
+        rows = self.known[key]
+        self.used.update(rows.targets)
+        if rows.plain:
+            return self.states[rows.variables].astype(np.int16)
+        numbers = np.where(rows.variables[:, None] < 0, 0, self.states[rows.variables])
+        values: NDArray[np.int16] = np.take_along_axis(
+            rows.meaning, numbers.astype(np.intp), axis=1
+        )
+        return values
 
 
 @dataclass(frozen=True)
@@ -122,6 +173,7 @@ class FunctionFeature:
         self.low, self.high = np.full((2, len(functions)), np.inf)
         self.high *= -1
         self.used: list[dict[str, Target]] = [{} for _ in functions]
+        self.known = dict[tuple[str, ...], Rows]()
         self.alone = (
             threading.Lock()
         )  # packs work in threads; whose functions these are need not know
@@ -133,7 +185,7 @@ class FunctionFeature:
     def _sums(self, states: Bytes) -> Floats:
         powers = np.zeros((self.rows, states.shape[1]))
         for place, function in enumerate(self.functions):
-            values = Values(self.asked, lambda target: states[target.variable], states.shape[1])
+            values = StateValues(self.asked, states, self.known)
             numbers = function(values)
             self.used[place].update(values.used)
             self.low[place] = min(self.low[place], numbers.min())
@@ -202,11 +254,13 @@ def expect(
 
     A function gets a mapping from names to arrays, the places of values in many states, and gives
     an array with a number for each state: `lambda s: s["A"] + 2 * (s["B"] == 1)`. It must be
-    elementwise. A feature may also be a table: `(["A", "B"], [[0, 1], [1, 2]])`. Answers are exact
-    where elimination affords the joint of all names that a function looks at; sampled elsewhere.
-    What a sampled function might be in states that were not seen is taken from its range in those
-    that were; one that was the same in all of them is tried for all values that it may look at, and
-    is not believed where these are too many. Ctrl-C gives the partial answer.
+    elementwise. `s.array(names)` has the values of many names as rows, of all without names:
+    `lambda s: s.array().mean(axis=0)`. A feature may also be a table:
+    `(["A", "B"], [[0, 1], [1, 2]])`. Answers are exact where elimination affords the joint of all
+    names that a function looks at; sampled elsewhere. What a sampled function might be in states
+    that were not seen is taken from its range in those that were; one that was the same in all of
+    them is tried for all values that it may look at, and is not believed where these are too many.
+    Ctrl-C gives the partial answer.
 
     >>> import orbitmc as om
     >>> model = om.read("examples/sprinkler.bif")
@@ -231,6 +285,7 @@ class ExpectationQuestion:
 
     def __init__(self, view: View, functions: Sequence[FunctionQuery]) -> None:
         self.view, self.functions = view, functions
+        self.known = dict[tuple[str, ...], Rows]()
 
     def from_cache(
         self, row: CachedElimination, evidence: Evidence | None, settings: Settings
@@ -248,7 +303,8 @@ class ExpectationQuestion:
 
     def plan(self, settings: Settings) -> Plan:
         """A plan in which functions can be tried, and then one that ties the names they use."""
-        plan = plan_model(self.view.model, settings, collapses=True)
+        features = tuning.AskedFeatures(len(self.functions), self._evaluate)
+        plan = plan_model(self.view.model, settings, collapses=True, features=features)
         if plan.elimination is None:
             return plan
         states = independent_states(plan.one_elimination, TRIED, seed=plan.settings.seed)
@@ -279,6 +335,11 @@ class ExpectationQuestion:
             function(values)
             used.append(values.used)
         return used
+
+    def _evaluate(self, states: Bytes) -> Floats:
+        """The numbers of all functions in states `[variable, state]`."""
+        values = (StateValues(self.view, states, self.known) for _ in self.functions)
+        return np.array([query(one) for query, one in zip(self.functions, values, strict=True)])
 
     def _means(
         self,

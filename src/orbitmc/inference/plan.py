@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.budget import RunShape
     from orbitmc.sampling.checkpoint import Checkpoint
+    from orbitmc.tuning.panel import AskedFeatures
     from orbitmc.tuning.race import RaceResult
 
 
@@ -175,6 +176,7 @@ def plan_model(
     too_wide: str = "",
     collapses: bool = False,
     eliminate: Eliminate | None = None,
+    features: AskedFeatures | None = None,
 ) -> Plan:
     """Choose a method, and for Lifted Metropolis-Hastings the jumps, unless they are given.
 
@@ -182,11 +184,11 @@ def plan_model(
     gives the graph that an exact answer eliminates, if it needs more than the model has. What is
     known to be `too_wide` for elimination, in words, is sampled. A question that `collapses` is
     answered from chains of a core, where that pays. Other ways to `eliminate` than of everything at
-    once may be given.
+    once may be given. A race watches the `features` that are asked for, too.
     """
 
     def sample(firm: Model, reason: str) -> Plan:
-        plan = _plan_sampling(firm, settings, reason)
+        plan = _plan_sampling(firm, settings, reason, features)
         return plan_core(plan) if collapses else plan
 
     def choose(firm: Model) -> Plan:
@@ -198,7 +200,7 @@ def plan_model(
                 return sample(firm, reason)
             return Plan(firm, replace(settings, method="exact"), reason, elimination)
         _require_few_values(model, "the exact method has no such limit")
-        return _plan_as_requested(firm, settings)
+        return _plan_as_requested(firm, settings, features)
 
     return _plan_firm(model, settings, choose)
 
@@ -237,7 +239,8 @@ def refuse_counting(settings: Settings) -> None:
     """Refuse to count what is no program, or a question for which nobody counts."""
     if settings.method == "counting":
         raise InputError(
-            "counting is for marginals, joints, events and log Z of Markov logic programs"
+            "counting is for marginals, joints, events, log Z, draws and best states of "
+            "Markov logic programs"
         )
 
 
@@ -301,13 +304,14 @@ def with_block_work(settings: Settings) -> Settings:
     return replace(settings, block_work=max(1, int(BLOCK_SHARE * seconds * BLOCK_SPEED)))
 
 
-def _plan_as_requested(model: Model, settings: Settings) -> Plan:
+def _plan_as_requested(
+    model: Model, settings: Settings, features: AskedFeatures | None = None
+) -> Plan:
     """Sample by the method that was asked for."""
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
     settings = _fit_slices_to_seconds(model.graph, settings)
-    return _plan_blocks_if_frozen(model, settings, reason) or _plan_with_race(
-        model, settings, reason
-    )
+    in_blocks = _plan_blocks_if_frozen(model, settings, reason)
+    return in_blocks or _plan_with_race(model, settings, reason, features)
 
 
 def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
@@ -389,7 +393,9 @@ def _longer_order_search_seconds(plan: PricedPlan, settings: Settings) -> float:
     return longer if near and longer > ORDER_SECONDS and not is_affordable(plan, settings) else 0.0
 
 
-def _plan_sampling(model: Model, settings: Settings, reason: str) -> Plan:
+def _plan_sampling(
+    model: Model, settings: Settings, reason: str, features: AskedFeatures | None = None
+) -> Plan:
     """Sample, because exact elimination was ruled out."""
     _require_few_values(model, reason)
 
@@ -400,7 +406,7 @@ def _plan_sampling(model: Model, settings: Settings, reason: str) -> Plan:
     elif in_blocks := _plan_blocks_if_frozen(model, plain, reason):
         chosen = in_blocks
     else:
-        chosen = _plan_with_race(model, replace(settings, method="lmh"), reason)
+        chosen = _plan_with_race(model, replace(settings, method="lmh"), reason, features)
     return replace(chosen, ruled_out=("exact",))
 
 
@@ -475,15 +481,19 @@ def _require_few_values(model: Model, otherwise: str) -> None:
         )
 
 
-def _plan_with_race(model: Model, settings: Settings, reason: str) -> Plan:
-    """Let a race choose the jumps of Lifted Metropolis-Hastings."""
+def _plan_with_race(
+    model: Model, settings: Settings, reason: str, features: AskedFeatures | None = None
+) -> Plan:
+    """Let a race choose the jumps of Lifted Metropolis-Hastings, for `features` that are asked."""
     require_memory(sampling_bytes(model.graph, settings), settings)
     if settings.method != "lmh" or settings.names_jumps:
         return Plan(model, settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
 
     prepared = prepare_within(model.graph, settings.schedule())
-    choice = tuning.run_race(model, prepared, seconds=RACE_SHARE * seconds)
+    choice = tuning.run_race(model, prepared, seconds=RACE_SHARE * seconds, features=features)
+    if choice.memory is not None:
+        settings = fit_to_memory(settings, choice.memory, choice.step, model.graph.variables)
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
@@ -667,6 +677,8 @@ ENOUGH = 24  # samples of each chain that a timed run should have
 SHARE = 0.6  # of its time for them: the rest is for preparing, the warm-up and the answer
 NANOSECONDS = 0.25  # of a sweep, for each lane and each variable that is or that a factor reads
 NANOSECONDS_PER_VALUE = 1.0  # for each value of one that meets others than binary ones, and factor
+MEMORIES = 200  # independent states of a chain that a timed run should have
+LOOKS_PER_MEMORY, MOST_LOOKS = 4, 400  # samples while a slow chain forgets, and of it in all
 RECORDING = 1.2  # sweeps that recording a sample takes
 PARTITION_SWEEP = 40.0  # times as long as one of single variables, where pairs meet few factors
 SLICE_NANOSECONDS = 23.0  # of a slice, for each lane and each entry of a table
@@ -717,6 +729,30 @@ def _fit_to_seconds(graph: FactorGraph, settings: Settings) -> Settings:
         if ENOUGH * sample_seconds(graph, chosen) <= SHARE * seconds:
             break
     return chosen
+
+
+def fit_to_memory(settings: Settings, memory: float, step: float, variables: int) -> Settings:
+    """Fewer and longer chains in a timed run whose chains forget slowly, and samples further apart.
+
+    A chain takes `memory` steps for an independent state, and a pack of the usual size `step`
+    seconds for a step. What was asked for stays.
+    """
+    seconds = settings.schedule().seconds
+    if seconds is None:
+        return settings
+    at_once = min(settings.threads or AT_ONCE, AT_ONCE)
+    steps = SHARE * seconds / step
+    if settings.packs is None and settings.lanes is None:
+        for packs, lanes in ((PACKS, LANES), (at_once, LANES), (at_once, LANE_UNIT)):
+            steps = SHARE * seconds * at_once * LANES / (packs * lanes * step)
+            if steps >= MEMORIES * memory:
+                break
+        settings = replace(settings, packs=packs, lanes=lanes)
+    if settings.spacing is None:
+        apart = int(min(memory / LOOKS_PER_MEMORY, steps / MOST_LOOKS))
+        usual = SWEEPS_PER_SAMPLE * variables
+        settings = replace(settings, spacing=max(usual, apart) if apart > usual else None)
+    return settings
 
 
 def _fit_slices_to_seconds(graph: FactorGraph, settings: Settings) -> Settings:

@@ -108,7 +108,7 @@ def read_rows(
         if isinstance(cells, Kinds):
             looked_up = [_understood(name, kind, domains[name], known) for kind in cells.values]
             numbers = np.array([*(number for number, _, _ in looked_up), UNSEEN], dtype=np.int64)
-            value[column] = numbers[cells.which]
+            value[column] = numbers[np.asarray(cells.which, dtype=np.int64)]
             for row in np.flatnonzero(value[column] == WRONG).tolist():
                 problems.setdefault(row, looked_up[cells.which[row]][2])
             continue
@@ -149,11 +149,11 @@ def _take_out(
 class Kinds:
     """The different cells of a column, and which of them each row has; -1 where none."""
 
-    which: Numbers
+    which: Sequence[int] | Numbers
     values: list[Any]
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        for row, kind in enumerate(self.which.tolist()):
+        for row, kind in enumerate(np.asarray(self.which, dtype=np.int64).tolist()):
             yield row, None if kind < 0 else self.values[kind]
 
 

@@ -100,6 +100,30 @@ def _accept_reject(memory: IndependenceMemory, values: Bytes, outcomes: Numbers)
     outcomes[MOVED] += moved
 
 
+class Pause(NamedTuple):
+    """Stay in the present state: what lies between independent draws, which need no steps."""
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return ()
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> tuple[()]:
+        return ()
+
+
+@implementation(steps, Pause)
+def pause_steps(
+    prepared: PreparedGraph,
+    kernel: Pause,
+    memory: tuple[()],
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    pass
+
+
 def independence(prepared: PreparedGraph, network: AncestralNetwork | None = None) -> Independence:
     """Draw all variables anew from the network that a model is; any such network is safe.
 

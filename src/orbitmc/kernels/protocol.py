@@ -30,6 +30,7 @@ class Kernel(Protocol):
       step fills, and the same kernel for a hotter model.
     - `block_plans(memory)`: the blocks that it draws, and the tables in which it does.
     - `partition_plan(memory)`: the items that it moves between blocks, and their memory.
+    - `count_plan(memory)`: itself and its memory, if it draws cells of constants that are counted.
     - `constrained`: variables that it keeps to states that are possible by more than the graph
       says; they depend on each other. `starts(graph, lanes, seed)` are such states.
     - `draws_anew`: whether some steps draw all variables anew; `independent_after`: after how many
@@ -108,6 +109,12 @@ def block_plans(kernel: Kernel, memory: Any) -> tuple[Any, Any] | None:
 def partition_plan(kernel: Kernel, memory: Any) -> tuple[Any, Any] | None:
     """The items that a kernel moves between blocks, and their memory."""
     plan = getattr(kernel, "partition_plan", None)
+    return None if plan is None else plan(memory)
+
+
+def count_plan(kernel: Kernel, memory: Any) -> tuple[Any, Any] | None:
+    """A kernel that draws cells of constants, and its memory."""
+    plan = getattr(kernel, "count_plan", None)
     return None if plan is None else plan(memory)
 
 

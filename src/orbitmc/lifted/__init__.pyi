@@ -1,3 +1,5 @@
+from orbitmc.lifted.count_gibbs import CellChain as CellChain
+from orbitmc.lifted.count_gibbs import build_cell_chain as build_cell_chain
 from orbitmc.lifted.fragment import NotLiftableError as NotLiftableError
 from orbitmc.lifted.marginals import AtomClass as AtomClass
 from orbitmc.lifted.marginals import Counted as Counted
@@ -8,6 +10,8 @@ from orbitmc.lifted.marginals import find_setting as find_setting
 from orbitmc.lifted.marginals import lift as lift
 from orbitmc.lifted.marginals import lift_setting as lift_setting
 from orbitmc.lifted.marginals import reweigh as reweigh
+from orbitmc.lifted.states import best_atoms as best_atoms
+from orbitmc.lifted.states import draw_atoms as draw_atoms
 from orbitmc.lifted.true_groundings import ObservedGroundings as ObservedGroundings
 from orbitmc.lifted.true_groundings import expected_true_groundings as expected_true_groundings
 from orbitmc.lifted.true_groundings import observed_true_groundings as observed_true_groundings

@@ -74,6 +74,10 @@ class UnaryEvidence:
         return int(self.kind_of.max(initial=-1)) + 1
 
 
+Add = Callable[[Floats, int], Floats]
+"""What becomes of weights that are not told apart, along an axis: their sum, or the largest."""
+
+
 @dataclass(frozen=True)
 class SortCells:
     """The cells of a sort: `values[i]` are the values of `fields` in cell `i`."""
@@ -84,6 +88,7 @@ class SortCells:
     log: Floats
     summed: tuple[Summed, ...]
     evidence: UnaryEvidence
+    add: Add
 
     @cached_property
     def log_u(self) -> Floats:
@@ -95,7 +100,7 @@ class SortCells:
             at_a_time = max(1, ENTRIES_AT_A_TIME // part.log.size)
             for first in range(0, self.evidence.kinds, at_a_time):
                 kinds = np.arange(first, min(first + at_a_time, self.evidence.kinds))
-                total[kinds] += log_sum(self.joint(part, kinds), axis=2)
+                total[kinds] += self.add(self.joint(part, kinds), 2)
         return total
 
     def joint(self, part: Summed, kinds: Ints) -> Floats:
@@ -124,6 +129,11 @@ class PairTable:
         for place, pattern in enumerate(known):
             evidence = evidence + pattern[self.values[:, place]]
         return np.asarray(self.log + evidence)
+
+
+def log_max(table: Floats, axis: int) -> Floats:
+    """The logarithm of the largest weight."""
+    return np.asarray(np.max(table, axis=axis, initial=-np.inf))
 
 
 def log_sum(table: Floats, axis: int) -> Floats:
@@ -299,6 +309,7 @@ def build_cells(
     visible: set[Field],
     evidence: UnaryEvidence,
     propositions: Propositions,
+    add: Add,
 ) -> SortCells:
     """The cells of a sort, with what rules say of one constant."""
     sort = fragment.sorts[number]
@@ -324,7 +335,7 @@ def build_cells(
         )
         hidden = [part for part in hidden if not part[0] & tied] + [joined]
     summed = tuple(_sum_fields(fragment, part, seen, values, propositions, sort) for part in hidden)
-    return SortCells(sort, seen, values, log, summed, evidence)
+    return SortCells(sort, seen, values, log, summed, evidence, add)
 
 
 def _possible_cells(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError
-from orbitmc.lifted.cells import PairTable, SortCells, log_sum
+from orbitmc.lifted.cells import Add, PairTable, SortCells, log_max
 from orbitmc.lifted.counts import SECONDS_PER_STATE, CountProblem, count_states
 from orbitmc.lifted.evidence import Field, Known
 from orbitmc.lifted.fragment import NotLiftableError
@@ -104,12 +104,10 @@ Tables = Mapping[tuple[int, int], tuple[PairTable, ...]]
 
 
 def log_pair_weights(
-    tables: Sequence[PairTable], known: Sequence[Sequence[Floats]]
+    tables: Sequence[PairTable], known: Sequence[Sequence[Floats]], add: Add
 ) -> Floats | float:
     """The log-weight of a pair in each two cells, the fields between them summed out."""
-    parts = [
-        log_sum(table.given(fields), axis=2) for table, fields in zip(tables, known, strict=True)
-    ]
+    parts = [add(table.given(fields), 2) for table, fields in zip(tables, known, strict=True)]
     return sum(parts, 0.0)
 
 
@@ -128,7 +126,9 @@ def relate_groups(
             second = int(members[1][two.places[1 if g == h else 0]])
             known[g, h] = pairs.of_tables(between, first, second)
             shape = len(cells[one.sort].values), len(cells[two.sort].values)
-            log[g, h] = np.broadcast_to(log_pair_weights(between, known[g, h]), shape)
+            log[g, h] = np.broadcast_to(
+                log_pair_weights(between, known[g, h], cells[one.sort].add), shape
+            )
             if one.sort != two.sort:
                 log[h, g] = log[g, h].T
     return Relations(log, known)
@@ -203,7 +203,7 @@ def kind_weights(group: Group, effective: EffectiveCells, cells: SortCells) -> t
     kinds = np.unique(cells.evidence.kind_of[group.places])
     weights = cells.log_u[kinds] + effective.gain
     columns = [
-        log_sum(weights[:, effective.cell_of == place], axis=1)
+        cells.add(weights[:, effective.cell_of == place], 1)
         for place in range(len(effective.leader))
     ]
     return kinds, np.array(columns).reshape(len(columns), len(kinds)).T
@@ -254,8 +254,12 @@ def find_coordinates(
     classes: Sequence[ConstantClass],
     effective: Sequence[EffectiveCells],
     log: Mapping[tuple[int, int], Floats],
+    add: Add,
 ) -> Coordinates:
-    """Turn classes into problems about counts, one for each set of classes that meet."""
+    """Turn classes into problems about counts, one for each set of classes that meet.
+
+    If weights are not summed, the number of ways to deal constants does not count.
+    """
     weights = {
         pair: table[np.ix_(effective[pair[0]].leader, effective[pair[1]].leader)]
         for pair, table in log.items()
@@ -268,7 +272,8 @@ def find_coordinates(
         for c in settled:
             waiting.remove(c)
             _settle(c, classes, linear, sure, weights, constant, waiting)
-    return _problems(classes, waiting, linear, sure, weights, constant)
+    entropy = 0.0 if add is log_max else 1.0
+    return _problems(classes, waiting, linear, sure, weights, constant, entropy)
 
 
 def _settle(
@@ -309,6 +314,7 @@ def _problems(
     sure: Ints,
     weights: Mapping[tuple[int, int], Floats],
     constant: list[float],
+    entropy: float,
 ) -> Coordinates:
     problem_of, problems = np.full(len(classes), -1), list[CountProblem | TreeProblem]()
     choices = [np.zeros(0, np.int64) for _ in classes]
@@ -323,6 +329,8 @@ def _problems(
             places[c] = np.arange(start[number], start[number + 1])
             if isinstance(problem, TreeProblem):
                 choices[c], places[c] = np.arange(len(linear[c])), np.array([number])
+        if isinstance(problem, CountProblem):
+            problem = problem._replace(entropy=entropy)
         problems.append(problem)
     return Coordinates(
         sure, tuple(choices), problem_of, tuple(places), tuple(problems), math.fsum(constant)

@@ -28,6 +28,7 @@ Bools = NDArray[np.bool_]
 
 NEGLIGIBLE = 45.0  # nats below the largest state: a box that has no more is dropped
 LEAF = math.log(2e4)  # of states in a box that is summed
+FEW = math.log(64)  # of states in a box that is searched for the largest one
 FAR = 300.0  # nats above the scale of a sum: the scale moves
 BEYOND = 3.0  # times as many states are in boxes as in the ellipsoid that they cover
 DEEPEST = 4096  # boxes that wait
@@ -35,13 +36,16 @@ WORK_AT_A_TIME = 2e7  # states, about a tenth of a second
 BOXES_AT_A_TIME = 100_000
 STATES_PER_BOX = 100.0  # that are added up in the time of looking at a box
 SECONDS_PER_STATE = 6e-9
+ROUNDING = 1e-13  # of log-weights
 MOST_COORDINATES = 24  # of a problem whose largest state is looked for before it is asked
 
 
 class CountProblem(NamedTuple):
     """Linear and quadratic log-weights; `apart` marks coordinates that exclude each other.
 
-    A coordinate apart from itself has at most one constant. `quad` is 0 where `apart`.
+    A coordinate apart from itself has at most one constant. `quad` is 0 where `apart`. If the
+    `entropy` is 0, the number of ways to deal constants to cells does not count: that is for the
+    largest state.
     """
 
     block: Ints
@@ -49,13 +53,15 @@ class CountProblem(NamedTuple):
     linear: Floats
     quad: Floats
     apart: Bools
+    entropy: float = 1.0
 
 
 @dataclass(frozen=True)
 class CountMoments:
     """The log of the sum over all states, and means of counts and of their products.
 
-    `dropped` bounds the share of the sum that was left out; `states` were added up.
+    `dropped` bounds the share of the sum that was left out; `states` were added up. The sum was
+    `total` on the log-scale `scale`.
     """
 
     log_sum: float
@@ -63,10 +69,16 @@ class CountMoments:
     second: Floats
     dropped: float
     states: float
+    total: float = 1.0
+    scale: float = 0.0
 
 
 class _Search(NamedTuple):
-    """What compiled code reads; `gauge` is `quad` where bounds are tight."""
+    """What compiled code reads; `gauge` is `quad` where bounds are tight.
+
+    Without entropy, states that are larger than the best by no more than `slack` are not looked
+    for: that is rounding.
+    """
 
     block: Ints
     total: Ints
@@ -76,6 +88,8 @@ class _Search(NamedTuple):
     gauge: Floats
     apart: Bools
     log_factorial: Floats
+    entropy: float
+    slack: float
 
 
 class _Progress(NamedTuple):
@@ -103,7 +117,7 @@ class _Memory(NamedTuple):
     second: Floats
 
 
-WAITING, TOTAL, SCALE, BEST, DROPPED, STATES, BOXES = range(7)
+WAITING, TOTAL, SCALE, BEST, DROPPED, STATES, BOXES, DRAWN = range(8)
 
 
 def sum_counts(
@@ -118,10 +132,38 @@ def sum_counts(
     if size == 0:
         return CountMoments(0.0, np.zeros(0), np.zeros((0, 0)), 0.0, 1.0)
     search, value = _prepare(problem)
+    possible = math.isfinite(value)
+    progress, memory = _begin(problem, possible)
+    while progress.numbers[WAITING] > 0:
+        _advance(search, progress, memory, leaf, WORK_AT_A_TIME)
+        _require_work(progress, most_states)
+    total, scale = progress.numbers[[TOTAL, SCALE]]
+    if total <= 0.0:
+        raise ContradictionError("no world satisfies all hard rules and the evidence")
+    shift, reference = progress.first / total, search.reference
+    spread = np.outer(shift, reference)
+    second = progress.second / total + spread + spread.T + np.outer(reference, reference)
+    base = value if possible else _value(problem, reference, ignore_apart=True)
+    parts = [base, scale, math.log(total), *gammaln(problem.total + 1.0).tolist()]
+    assert blocks == len(parts) - 3
+    return CountMoments(
+        math.fsum(parts),
+        reference + shift,
+        second,
+        float(progress.numbers[DROPPED]),
+        float(progress.numbers[STATES]),
+        float(total),
+        float(scale),
+    )
+
+
+def _begin(problem: CountProblem, possible: bool) -> tuple[_Progress, _Memory]:
+    """A search that has one box to look at: all states."""
+    blocks, size = len(problem.total), len(problem.block)
     progress = _Progress(
         np.zeros((DEEPEST, size), np.int64),
         np.zeros((DEEPEST, size), np.int64),
-        np.zeros(7),
+        np.zeros(8),
         np.zeros(size),
         np.zeros((size, size)),
     )
@@ -138,30 +180,62 @@ def sum_counts(
         np.zeros((size, size)),
     )
     progress.high[0] = _most(problem)
-    possible = math.isfinite(value)
     progress.numbers[[WAITING, BEST]] = 1.0, 0.0 if possible else -math.inf
-    while progress.numbers[WAITING] > 0:
-        _advance(search, progress, memory, leaf, WORK_AT_A_TIME)
+    return progress, memory
+
+
+def _require_work(progress: _Progress, most_states: float) -> None:
+    """Refuse a search that takes far more than was expected."""
+    check_interrupt()
+    work = progress.numbers[STATES] + STATES_PER_BOX * progress.numbers[BOXES]
+    if work > most_states or progress.numbers[WAITING] >= DEEPEST:
+        raise LimitError(f"counting takes more than the {most_states:.2g} states expected")
+
+
+def draw_counts(
+    problem: CountProblem, moments: CountMoments, uniform: Floats, *, leaf: float = LEAF
+) -> Ints:
+    """Independent states, a row for each number between 0 and 1; a second sum finds them all.
+
+    States of equal numbers are equal. What was dropped from the sum is never drawn.
+    """
+    states = np.zeros((len(uniform), len(problem.block)), np.int64)
+    if not len(problem.block):
+        return states
+    search, value = _prepare(problem)
+    progress, memory = _begin(problem, math.isfinite(value))
+    order = np.argsort(uniform)
+    wanted, drawn = uniform[order] * moments.total, np.zeros_like(states)
+    progress.numbers[SCALE] = moments.scale
+    while progress.numbers[WAITING] > 0 and progress.numbers[DRAWN] < len(uniform):
+        _advance_draws(search, progress, memory, leaf, WORK_AT_A_TIME, wanted, drawn)
         check_interrupt()
-        work = progress.numbers[STATES] + STATES_PER_BOX * progress.numbers[BOXES]
-        if work > most_states or progress.numbers[WAITING] >= DEEPEST:
-            raise LimitError(f"counting takes more than the {most_states:.2g} states expected")
-    total, scale = progress.numbers[[TOTAL, SCALE]]
-    if total <= 0.0:
+    count = int(progress.numbers[DRAWN])
+    drawn[count:] = drawn[count - 1]  # rounding of the sum
+    states[order] = drawn
+    return states
+
+
+def best_counts(
+    problem: CountProblem, *, leaf: float = FEW, most_states: float = math.inf
+) -> tuple[Ints, float]:
+    """The largest state of a problem without entropy, and its log-weight; that is proven.
+
+    A box is dropped only if none of its states can be larger, but for rounding.
+    """
+    if not len(problem.block):
+        return np.zeros(0, np.int64), 0.0
+    assert problem.entropy == 0.0
+    search, value = _prepare(problem)
+    progress, memory = _begin(problem, math.isfinite(value))
+    progress.first[:] = search.reference
+    while progress.numbers[WAITING] > 0:
+        _advance_best(search, progress, memory, leaf, WORK_AT_A_TIME)
+        _require_work(progress, most_states)
+    if not math.isfinite(progress.numbers[BEST]):
         raise ContradictionError("no world satisfies all hard rules and the evidence")
-    shift, reference = progress.first / total, search.reference
-    spread = np.outer(shift, reference)
-    second = progress.second / total + spread + spread.T + np.outer(reference, reference)
-    base = value if possible else _value(problem, reference, ignore_apart=True)
-    parts = [base, scale, math.log(total), *gammaln(problem.total + 1.0).tolist()]
-    assert blocks == len(parts) - 3
-    return CountMoments(
-        math.fsum(parts),
-        reference + shift,
-        second,
-        float(progress.numbers[DROPPED]),
-        float(progress.numbers[STATES]),
-    )
+    counts = progress.first.astype(np.int64)
+    return counts, _value(problem, counts)
 
 
 def count_states(problem: CountProblem) -> float:
@@ -215,7 +289,7 @@ def _value(problem: CountProblem, counts: Ints, *, ignore_apart: bool = False) -
             return -math.inf
     linear = math.fsum((problem.linear * counts).tolist())
     quadratic = 0.5 * math.fsum((counts[:, None] * problem.quad * counts).ravel().tolist())
-    return math.fsum([linear, quadratic, *(-gammaln(counts + 1.0)).tolist()])
+    return math.fsum([linear, quadratic, *(-problem.entropy * gammaln(counts + 1.0)).tolist()])
 
 
 def _climb(problem: CountProblem) -> tuple[Ints, float]:
@@ -242,7 +316,8 @@ def _best_move(problem: CountProblem, counts: Ints, step: int) -> Ints | None:
     gain = step * (slope - slope[:, None])
     gain += 0.5 * step**2 * (diagonal[:, None] + diagonal - 2 * problem.quad)
     fewer = gammaln(counts + 1.0) - gammaln(np.maximum(counts - step, 0) + 1.0)
-    gain += fewer[:, None] + gammaln(counts + 1.0) - gammaln(counts + step + 1.0)
+    more = gammaln(counts + 1.0) - gammaln(counts + step + 1.0)
+    gain += problem.entropy * (fewer[:, None] + more)
     allowed = (problem.block[:, None] == problem.block) & (counts >= step)[:, None]
     np.fill_diagonal(allowed, val=False)
     allowed &= counts + step <= _most(problem)
@@ -300,7 +375,9 @@ def _prepare(problem: CountProblem) -> tuple[_Search, float]:
         problem.quad,
         gauge,
         problem.apart,
-        np.asarray(gammaln(np.arange(most + 2) + 1.0)),
+        np.asarray(problem.entropy * gammaln(np.arange(most + 2) + 1.0)),
+        problem.entropy,
+        ROUNDING * float(np.abs(problem.linear) @ reference),
     )
     return search, value
 
@@ -387,8 +464,10 @@ def _bound(
         for s in range(size):
             line += search.quad[t, s] * (centre[s] - search.reference[s])
         value += (centre[t] - search.reference[t]) * (search.gradient[t] + 0.5 * line)
-        value -= math.lgamma(centre[t] + 1.0) - search.log_factorial[search.reference[t]]
-        slope[t] = search.gradient[t] + line - _digamma(centre[t])
+        slope[t] = search.gradient[t] + line
+        if search.entropy > 0.0:
+            value -= math.lgamma(centre[t] + 1.0) - search.log_factorial[search.reference[t]]
+            slope[t] -= _digamma(centre[t])
     volume = 0.0
     for block in range(len(search.total)):
         # The sum of a block is fixed, so any multiple of it may be taken off the slopes.
@@ -466,79 +545,160 @@ def _next_line(
 
 
 @shared
+def _find_line(
+    search: _Search, memory: _Memory, running: int
+) -> tuple[int, int, int, float, float, float]:
+    """Where a line of a box begins and ends, its partner, and its log-weights.
+
+    Step `s` moves so many constants to `running`, and takes them from the partner; without what is
+    due to these two counts, its log-weight is `base + s * (slope + s * curve)`. There is no line if
+    it ends before it begins. `distance` gets what is not on the line.
+    """
+    low, high, counts, implied = memory.low, memory.high, memory.counts, memory.implied
+    d, line = memory.distance, memory.line
+    if not _complete(search, low, high, counts, implied, running):
+        return 0, -1, -1, 0.0, 0.0, 0.0
+    begin, end, partner = 0, 0, -1
+    if running >= 0:
+        partner = implied[search.block[running]]
+        begin = max(0, counts[partner] - high[partner])
+        end = min(high[running] - low[running], counts[partner] - low[partner])
+    if end < begin:
+        return begin, end, partner, 0.0, 0.0, 0.0
+    size = len(low)
+    base, slope, curve = 0.0, 0.0, 0.0
+    for t in range(size):
+        d[t] = counts[t] - search.reference[t]
+    for t in range(size):
+        line[t] = 0.0
+        for s in range(size):
+            line[t] += search.quad[t, s] * d[s]
+        base += d[t] * (search.gradient[t] + 0.5 * line[t])
+        base += search.log_factorial[search.reference[t]]
+        if t != running and t != partner:
+            base -= search.log_factorial[counts[t]]
+    if running >= 0:
+        slope = search.gradient[running] + line[running]
+        slope -= search.gradient[partner] + line[partner]
+        curve = 0.5 * (search.quad[running, running] + search.quad[partner, partner])
+        curve -= search.quad[running, partner]
+    return begin, end, partner, base, slope, curve
+
+
+@shared
 def _sum_box(search: _Search, memory: _Memory, scale: float) -> tuple[float, float]:
     """Add up a box, line by line; the sum, and the largest log-weight.
 
     The sum is -1 if that is far above the scale. Moments are about the reference.
     """
     low, high, implied, counts = memory.low, memory.high, memory.implied, memory.counts
-    d, line, first, second = memory.distance, memory.line, memory.first, memory.second
+    d, first, second = memory.distance, memory.first, memory.second
     size = len(low)
     running = _first_line(search, low, high, implied)
     for t in range(size):
         counts[t] = low[t]
     total, top = 0.0, -math.inf
     while True:
-        if _complete(search, low, high, counts, implied, running):
-            begin, end, partner = 0, 0, -1
+        begin, end, partner, base, slope, curve = _find_line(search, memory, running)
+        if end >= begin:
+            offset, many, few = 0, 0, 0
             if running >= 0:
-                partner = implied[search.block[running]]
-                begin = max(0, counts[partner] - high[partner])
-                end = min(high[running] - low[running], counts[partner] - low[partner])
-            if end >= begin:
-                base, slope, curve = 0.0, 0.0, 0.0
-                for t in range(size):
-                    d[t] = counts[t] - search.reference[t]
-                for t in range(size):
-                    line[t] = 0.0
-                    for s in range(size):
-                        line[t] += search.quad[t, s] * d[s]
-                    base += d[t] * (search.gradient[t] + 0.5 * line[t])
-                    base += search.log_factorial[search.reference[t]]
-                    if t != running and t != partner:
-                        base -= search.log_factorial[counts[t]]
-                offset, many, few = 0, 0, 0
+                few, many = counts[running], counts[partner]
+                offset = search.reference[running] - few
+                d[running] = 0.0
+                d[partner] = many - offset - search.reference[partner]
+            part, part1, part2 = 0.0, 0.0, 0.0
+            for s in range(begin, end + 1):
+                f = base + s * (slope + s * curve)
                 if running >= 0:
-                    slope = search.gradient[running] + line[running]
-                    slope -= search.gradient[partner] + line[partner]
-                    curve = 0.5 * (search.quad[running, running] + search.quad[partner, partner])
-                    curve -= search.quad[running, partner]
-                    few, many = counts[running], counts[partner]
-                    offset = search.reference[running] - few
-                    d[running] = 0.0
-                    d[partner] = many - offset - search.reference[partner]
-                part, part1, part2 = 0.0, 0.0, 0.0
-                for s in range(begin, end + 1):
-                    f = base + s * (slope + s * curve)
-                    if running >= 0:
-                        f -= search.log_factorial[few + s] + search.log_factorial[many - s]
-                    top = max(top, f)
-                    weight = math.exp(f - scale)
-                    step = s - offset
-                    part += weight
-                    part1 += weight * step
-                    part2 += weight * step * step
-                if top > scale + FAR:
-                    return -1.0, top
-                total += part
+                    f -= search.log_factorial[few + s] + search.log_factorial[many - s]
+                top = max(top, f)
+                weight = math.exp(f - scale)
+                step = s - offset
+                part += weight
+                part1 += weight * step
+                part2 += weight * step * step
+            if top > scale + FAR:
+                return -1.0, top
+            total += part
+            for t in range(size):
+                first[t] += part * d[t]
+                for s in range(size):
+                    second[t, s] += part * d[t] * d[s]
+            if running >= 0:
+                first[running] += part1
+                first[partner] -= part1
                 for t in range(size):
-                    first[t] += part * d[t]
-                    for s in range(size):
-                        second[t, s] += part * d[t] * d[s]
-                if running >= 0:
-                    first[running] += part1
-                    first[partner] -= part1
-                    for t in range(size):
-                        second[t, running] += part1 * d[t]
-                        second[running, t] += part1 * d[t]
-                        second[t, partner] -= part1 * d[t]
-                        second[partner, t] -= part1 * d[t]
-                    second[running, running] += part2
-                    second[partner, partner] += part2
-                    second[running, partner] -= part2
-                    second[partner, running] -= part2
+                    second[t, running] += part1 * d[t]
+                    second[running, t] += part1 * d[t]
+                    second[t, partner] -= part1 * d[t]
+                    second[partner, t] -= part1 * d[t]
+                second[running, running] += part2
+                second[partner, partner] += part2
+                second[running, partner] -= part2
+                second[partner, running] -= part2
         if not _next_line(search, low, high, counts, implied, running):
             return total, top
+
+
+@shared
+def _draw_in_box(
+    search: _Search, memory: _Memory, scale: float, before: float, wanted: Floats, states: Ints
+) -> int:
+    """States of a box at which the sum over all boxes passes the wanted ones; how many these are.
+
+    The sum is `before` where the box begins. What rounding leaves over is its largest state's.
+    """
+    low, high, implied, counts = memory.low, memory.high, memory.implied, memory.counts
+    running = _first_line(search, low, high, implied)
+    for t in range(len(low)):
+        counts[t] = low[t]
+    drawn, top = 0, -math.inf
+    while drawn < len(wanted):
+        begin, end, partner, base, slope, curve = _find_line(search, memory, running)
+        for s in range(begin, end + 1):
+            f = base + s * (slope + s * curve)
+            if running >= 0:
+                f -= search.log_factorial[counts[running] + s]
+                f -= search.log_factorial[counts[partner] - s]
+            before += math.exp(f - scale)
+            heaviest = f > top
+            top = max(top, f)
+            first = drawn
+            while drawn < len(wanted) and before > wanted[drawn]:
+                drawn += 1
+            for row in range(first, len(wanted) if heaviest else drawn):
+                for t in range(len(low)):
+                    states[row, t] = counts[t]
+                if running >= 0:
+                    states[row, running] += s
+                    states[row, partner] -= s
+        if not _next_line(search, low, high, counts, implied, running):
+            break
+    return len(wanted)
+
+
+@shared
+def _climb_in_box(search: _Search, progress: _Progress, memory: _Memory) -> None:
+    """Keep the largest state of a box, if it is larger than any before."""
+    low, high, implied, counts = memory.low, memory.high, memory.implied, memory.counts
+    numbers = progress.numbers
+    running = _first_line(search, low, high, implied)
+    for t in range(len(low)):
+        counts[t] = low[t]
+    while True:
+        begin, end, partner, base, slope, curve = _find_line(search, memory, running)
+        for s in range(begin, end + 1):
+            f = base + s * (slope + s * curve)
+            if f > numbers[BEST]:
+                numbers[BEST] = f
+                for t in range(len(low)):
+                    progress.first[t] = counts[t]
+                if running >= 0:
+                    progress.first[running] += s
+                    progress.first[partner] -= s
+        if not _next_line(search, low, high, counts, implied, running):
+            break
 
 
 @shared
@@ -569,18 +729,18 @@ def _sum_leaf(search: _Search, progress: _Progress, memory: _Memory) -> None:
     numbers[BEST] = max(numbers[BEST], top)
 
 
-@compiled
-def _advance(
-    search: _Search, progress: _Progress, memory: _Memory, leaf: float, work: float
-) -> None:
-    """Take boxes from the stack until none waits or enough work is done."""
+@shared
+def _next_leaf(
+    search: _Search, progress: _Progress, memory: _Memory, leaf: float, most_boxes: float
+) -> float:
+    """Take boxes from the stack until one is small enough: the log of how many states it has.
+
+    That is minus infinity if no box is left, or enough were looked at.
+    """
     numbers = progress.numbers
     size = len(search.block)
     low, high = memory.low, memory.high
-    until = numbers[STATES] + work
-    boxes = 0
-    while numbers[WAITING] > 0 and numbers[STATES] < until and boxes < BOXES_AT_A_TIME:
-        boxes += 1
+    while numbers[WAITING] > 0 and numbers[BOXES] < most_boxes:
         numbers[BOXES] += 1
         top = int(numbers[WAITING]) - 1
         numbers[WAITING] = top
@@ -595,20 +755,21 @@ def _advance(
         middle = 0
         if place < 0:
             bound, volume = _bound(search, low, high, memory.centre, memory.slope)
-            if bound + volume < numbers[BEST] - NEGLIGIBLE:
+            if search.entropy == 0.0:
+                if bound <= numbers[BEST] + search.slack:
+                    continue
+            elif bound + volume < numbers[BEST] - NEGLIGIBLE:
                 numbers[DROPPED] += math.exp(bound + volume - numbers[BEST])
                 continue
             if volume <= leaf:
-                _sum_leaf(search, progress, memory)
-                numbers[STATES] += math.exp(volume)
-                continue
+                return volume
             for t in range(size):
                 if place < 0 or high[t] - low[t] > high[place] - low[place]:
                     place = t
             middle = (low[place] + high[place]) // 2
         if top + 2 >= DEEPEST:
             numbers[WAITING] = DEEPEST
-            return
+            return -math.inf
         near = 0 if search.reference[place] <= middle else 1
         for half in range(2):
             row = top + (1 if half == near else 0)
@@ -620,3 +781,69 @@ def _advance(
             else:
                 progress.low[row, place] = middle + 1
         numbers[WAITING] = top + 2
+    return -math.inf
+
+
+@compiled
+def _advance(
+    search: _Search, progress: _Progress, memory: _Memory, leaf: float, work: float
+) -> None:
+    """Add up boxes until none waits or enough work is done."""
+    numbers = progress.numbers
+    until, most_boxes = numbers[STATES] + work, numbers[BOXES] + BOXES_AT_A_TIME
+    while numbers[STATES] < until:
+        volume = _next_leaf(search, progress, memory, leaf, most_boxes)
+        if volume == -math.inf:
+            return
+        _sum_leaf(search, progress, memory)
+        numbers[STATES] += math.exp(volume)
+
+
+@compiled
+def _advance_best(
+    search: _Search, progress: _Progress, memory: _Memory, leaf: float, work: float
+) -> None:
+    """Look for the largest state until no box waits or enough work is done."""
+    numbers = progress.numbers
+    until, most_boxes = numbers[STATES] + work, numbers[BOXES] + BOXES_AT_A_TIME
+    while numbers[STATES] < until:
+        volume = _next_leaf(search, progress, memory, leaf, most_boxes)
+        if volume == -math.inf:
+            return
+        _climb_in_box(search, progress, memory)
+        numbers[STATES] += math.exp(volume)
+
+
+@compiled
+def _advance_draws(
+    search: _Search,
+    progress: _Progress,
+    memory: _Memory,
+    leaf: float,
+    work: float,
+    wanted: Floats,
+    states: Ints,
+) -> None:
+    """Go through the boxes of a sum once more, and stop where it passes the wanted values.
+
+    The log-scale is the one on which the sum ended, and stays.
+    """
+    numbers = progress.numbers
+    until, most_boxes = numbers[STATES] + work, numbers[BOXES] + BOXES_AT_A_TIME
+    while numbers[STATES] < until:
+        volume = _next_leaf(search, progress, memory, leaf, most_boxes)
+        if volume == -math.inf:
+            return
+        before = numbers[TOTAL]
+        part, top = _sum_box(search, memory, numbers[SCALE])
+        numbers[TOTAL] += part
+        numbers[BEST] = max(numbers[BEST], top)
+        numbers[STATES] += math.exp(volume)
+        first = int(numbers[DRAWN])
+        last = first
+        while last < len(wanted) and wanted[last] < numbers[TOTAL]:
+            last += 1
+        if last > first:
+            numbers[DRAWN] += _draw_in_box(
+                search, memory, numbers[SCALE], before, wanted[first:last], states[first:last]
+            )

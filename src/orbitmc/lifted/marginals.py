@@ -17,6 +17,7 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError
 from orbitmc.lifted.cells import (
+    Add,
     PairField,
     PairTable,
     Propositions,
@@ -25,6 +26,7 @@ from orbitmc.lifted.cells import (
     build_cells,
     build_pair_tables,
     constant_weight,
+    log_sum,
     unary_evidence,
     visible_fields,
     written_keys,
@@ -170,14 +172,14 @@ def reweigh(setting: Setting, weights: Floats) -> Setting:
     return replace(setting, fragment=replace(setting.fragment, rules=rules))
 
 
-def lift_setting(setting: Setting) -> Lifting:
-    """The count problems of a setting, and what they cost."""
+def lift_setting(setting: Setting, add: Add = log_sum) -> Lifting:
+    """The count problems of a setting, and what they cost; `log_max` is for the best state."""
     fragment, facts = setting.fragment, setting.known
     visible = visible_fields(fragment)
     cases = []
-    for propositions, log_weight in _propositions(fragment, facts):
+    for propositions, log_weight in find_propositions(fragment, facts):
         try:
-            case = _case(setting, visible, propositions, log_weight)
+            case = _case(setting, visible, propositions, log_weight, add)
         except ContradictionError:
             continue
         cases.append(case)
@@ -220,7 +222,7 @@ def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
     return Setting(fragment, known, tuple(groups), evidence, tuple(profiles), tuple(profile_of))
 
 
-def _propositions(
+def find_propositions(
     fragment: Fragment, known: Mapping[Field, Known]
 ) -> Iterator[tuple[dict[Field, int], float]]:
     """All possible values of atoms without elements that rules read, with their evidence."""
@@ -250,7 +252,11 @@ def proposition_weights(known: Known) -> Floats:
 
 
 def _case(
-    setting: Setting, visible: Sequence[set[Field]], values: dict[Field, int], earned: float
+    setting: Setting,
+    visible: Sequence[set[Field]],
+    values: dict[Field, int],
+    earned: float,
+    add: Add,
 ) -> Case:
     fragment = setting.fragment
     earned += constant_weight(fragment, values)
@@ -258,7 +264,7 @@ def _case(
         raise ContradictionError(IMPOSSIBLE)
     numbers = range(len(fragment.sorts))
     cells = tuple(
-        build_cells(fragment, number, visible[number], setting.evidence[number], values)
+        build_cells(fragment, number, visible[number], setting.evidence[number], values, add)
         for number in numbers
     )
     tables = {
@@ -268,8 +274,8 @@ def _case(
     relations = relate_groups(setting.groups, cells, tables, PairKnown(setting.known))
     effective = merge_cells(setting.groups, cells, relations.log)
     classes, constant = find_classes(setting.groups, effective, cells)
-    coordinates = find_coordinates(classes, effective, relations.log)
-    unused = _unused_propositions(setting, values)
+    coordinates = find_coordinates(classes, effective, relations.log, add)
+    unused = _unused_propositions(setting, values, add)
     return Case(
         math.fsum([earned, constant, coordinates.constant, unused]),
         values,
@@ -282,10 +288,10 @@ def _case(
     )
 
 
-def _unused_propositions(setting: Setting, values: Mapping[Field, int]) -> float:
+def _unused_propositions(setting: Setting, values: Mapping[Field, int], add: Add) -> float:
     """What atoms without elements weigh that no rule reads."""
     return math.fsum(
-        float(np.logaddexp.reduce(proposition_weights(known)))
+        float(add(proposition_weights(known), 0))
         for name, known in setting.known.items()
         if not setting.fragment.schemas[name.predicate].elements and name not in values
     )

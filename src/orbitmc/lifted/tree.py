@@ -7,6 +7,7 @@ below the largest one may belong to the largest state in the end.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -143,17 +144,77 @@ def sum_tree(problem: TreeProblem, offset: Ints | None = None) -> TreeMoments:
     return TreeMoments(problem, log_sum, mean, states=float(len(root.log)))
 
 
-def _multiply(problem: TreeProblem, classes: Ints) -> _Node:
-    """The product of the polynomials of some classes."""
+def draw_tree(problem: TreeProblem, rng: np.random.Generator, count: int) -> Ints:
+    """Independent states: counts of the cells of each class, `[state, class, cell]`."""
+
+    def draw(log: Floats) -> int:
+        chances = np.cumsum(np.exp(log - log.max()))
+        return int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
+
+    root, joint = _root(problem, largest=False)
+    states = np.zeros((count, *problem.log_h.shape), np.int64)
+    for state in states:
+        _descend(root, root.counts[draw(joint)], draw, state)
+        check_interrupt()
+    return states
+
+
+def best_tree(problem: TreeProblem) -> tuple[Ints, float]:
+    """A largest state, and its log-weight."""
+
+    def choose(log: Floats) -> int:
+        return int(np.argmax(log))
+
+    root, joint = _root(problem, largest=True)
+    state = np.zeros(problem.log_h.shape, np.int64)
+    _descend(root, root.counts[choose(joint)], choose, state)
+    return state, float(joint.max())
+
+
+def _root(problem: TreeProblem, *, largest: bool) -> tuple[_Node, Floats]:
+    """The polynomial of all classes, and the log-weights of its counts."""
+    order = np.argsort(problem.sizes, kind="stable")
+    root = _multiply(problem, order, largest=largest)
+    joint = root.log + _interaction(root.counts, problem.log_r)
+    if not math.isfinite(joint.max(initial=-np.inf)):
+        raise ContradictionError(IMPOSSIBLE)
+    return root, joint
+
+
+def _descend(root: _Node, total: Ints, choose: Callable[[Floats], int], state: Ints) -> None:
+    """Divide counts among the parts of each node, down to the classes."""
+    waiting = [(root, total)]
+    while waiting:
+        node, counts = waiting.pop()
+        if not node.parts:
+            state[node.number] = counts
+            continue
+        one, two = node.parts
+        base = node.size + 1
+        log = np.full(base ** (len(counts) - 1), -np.inf)
+        log[two.places(base)] = two.log
+        rest = counts - one.counts
+        fits = np.flatnonzero((rest >= 0).all(axis=1))
+        places = rest[fits, 1:] @ base ** np.arange(len(counts) - 1)
+        chosen = int(fits[choose(one.log[fits] + log[places])])
+        waiting += [(one, one.counts[chosen]), (two, rest[chosen])]
+
+
+def _multiply(problem: TreeProblem, classes: Ints, *, largest: bool = False) -> _Node:
+    """The product of the polynomials of some classes; or the largest terms of its coefficients."""
     cells = len(problem.log_r)
     if len(classes) == 1:
-        return _leaf(problem, int(classes[0]))
+        return _leaf(problem, int(classes[0]), largest=largest)
     half = len(classes) // 2
-    one, two = _multiply(problem, classes[:half]), _multiply(problem, classes[half:])
+    one = _multiply(problem, classes[:half], largest=largest)
+    two = _multiply(problem, classes[half:], largest=largest)
     size = one.size + two.size
     base = size + 1
     dense, sums = np.full(base ** (cells - 1), -np.inf), np.zeros(base ** (cells - 1))
-    _convolve(one.places(base), one.log, two.places(base), two.log, dense, sums)
+    left, right = one.places(base), two.places(base)
+    _find_largest(left, one.log, right, two.log, dense)
+    if not largest:
+        _convolve(left, one.log, right, two.log, dense, sums)
     check_interrupt()
     counts = _compositions(size, cells)
     log = dense[_Node(size, counts, dense).places(base)]
@@ -161,14 +222,16 @@ def _multiply(problem: TreeProblem, classes: Ints) -> _Node:
     return _Node(size, counts[possible], log[possible], parts=(one, two))
 
 
-def _leaf(problem: TreeProblem, number: int) -> _Node:
+def _leaf(problem: TreeProblem, number: int, *, largest: bool) -> _Node:
     size = int(problem.sizes[number])
     counts = _compositions(size, len(problem.log_r))
     log_h = problem.log_h[number]
     possible = (counts[:, ~np.isfinite(log_h)] == 0).all(axis=1)
     counts = counts[possible]
     finite = np.where(np.isfinite(log_h), log_h, 0.0)
-    log = gammaln(size + 1.0) - gammaln(counts + 1.0).sum(axis=1) + counts @ finite
+    log = counts @ finite
+    if not largest:
+        log = gammaln(size + 1.0) - gammaln(counts + 1.0).sum(axis=1) + log
     return _Node(size, counts, log, number)
 
 
@@ -200,15 +263,22 @@ def _interaction(counts: Ints, log_r: Floats) -> Floats:
 
 
 @compiled
-def _convolve(
-    left: Ints, left_log: Floats, right: Ints, right_log: Floats, top: Floats, sums: Floats
+def _find_largest(
+    left: Ints, left_log: Floats, right: Ints, right_log: Floats, top: Floats
 ) -> None:
-    """Log-coefficients of a product, by place; `top` begins at minus infinity, `sums` at zero."""
+    """The largest term of each coefficient of a product; `top` begins at minus infinity."""
     for p in range(len(left)):
         for q in range(len(right)):
             term = left_log[p] + right_log[q]
             if term > top[left[p] + right[q]]:
                 top[left[p] + right[q]] = term
+
+
+@compiled
+def _convolve(
+    left: Ints, left_log: Floats, right: Ints, right_log: Floats, top: Floats, sums: Floats
+) -> None:
+    """Log-coefficients of a product, by place: `top` has its largest terms, `sums` are zero."""
     for p in range(len(left)):
         for q in range(len(right)):
             term = left_log[p] + right_log[q] - top[left[p] + right[q]]

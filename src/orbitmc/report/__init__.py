@@ -11,6 +11,7 @@ renderer.add(
         "plot_estimates": "orbitmc.report.plots",
         "plot_joint": "orbitmc.report.plots",
         "plot_marginals": "orbitmc.report.plots",
+        "plot_sensitivity": "orbitmc.report.plots",
         "plot_sweep": "orbitmc.report.plots",
         "write_page": "orbitmc.report.page",
     }

@@ -18,6 +18,8 @@ from orbitmc.report.terminal import joint_csv as joint_csv
 from orbitmc.report.terminal import joint_json as joint_json
 from orbitmc.report.terminal import joint_table as joint_table
 from orbitmc.report.terminal import plain_pieces as plain_pieces
+from orbitmc.report.terminal import sensitivity_csv as sensitivity_csv
+from orbitmc.report.terminal import sensitivity_json as sensitivity_json
 from orbitmc.report.terminal import show as show
 from orbitmc.report.terminal import show_answer as show_answer
 from orbitmc.report.terminal import text_chart as text_chart

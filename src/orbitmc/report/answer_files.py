@@ -190,9 +190,14 @@ def json_text(draws: Draws) -> str:
         "names": list(draws.names),
         "domains": [list(domain) for domain in draws.domains],
         "values": draws.values.tolist(),
-        "log_weight": draws.log_weight.tolist(),
+        "log_weight": _known_numbers(draws.log_weight),
     }
     return json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _known_numbers(table: Floats) -> list[list[float | None]]:
+    """Rows of numbers; nothing in the place of those that are not known."""
+    return [[None if math.isnan(number) else number for number in row] for row in table.tolist()]
 
 
 WRITERS: dict[str, Callable[[Draws, Path], None]] = {

@@ -8,7 +8,7 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc._util.loading import extra
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers import Draws, Estimates, Joint, Sweep
+from orbitmc.estimate.answers import Draws, Estimates, Joint, Sensitivity, Sweep
 from orbitmc.estimate.marginals import Marginal, Marginals
 from orbitmc.report.html import tone
 from orbitmc.report.svg import RAISED
@@ -135,6 +135,32 @@ def plot_estimates(estimates: Estimates, ax: Any) -> Any:
         )
         place.plot(estimate.value, row, "o", color=TONE_COLOURS[tone(estimate.verdict)])
     _rows(place, names, "value")
+    return place
+
+
+MOST_TORNADO_BARS = 12
+
+
+def plot_sensitivity(answer: Sensitivity, ax: Any) -> Any:
+    """A tornado: what an answer becomes when entries of tables are a tenth smaller or larger."""
+    entries = list(answer)[:MOST_TORNADO_BARS]
+    height = 1.6 + 1.4 * INCH_PER_BAR * len(entries)
+    place = figure(width=9.0, height=height)[1][0] if ax is None else ax
+    for row, entry in enumerate(entries):
+        for end, colour in ((entry.low, ORANGE), (entry.high, BLUE)):
+            place.barh(row, end - answer.probability, left=answer.probability, color=colour)
+    place.axvline(answer.probability, color=GREY, linewidth=1)
+    if answer.threshold is not None:
+        place.axvline(answer.threshold, color=GREY, linewidth=1, linestyle="--")
+    handles = [place.barh([0], [0], color=colour) for colour in (ORANGE, BLUE)]
+    place.legend(
+        handles, ["entry 10 % smaller", "10 % larger"], loc="lower left", bbox_to_anchor=(0, 1),
+        ncols=2, frameon=False,
+    )  # fmt: skip
+    _rows(place, [entry.name for entry in entries], f"P({answer.event})")
+    place.set_xlim(auto=True)
+    place.relim()
+    place.autoscale_view(scaley=False)
     return place
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orbitmc._util.arrays import Floats
-from orbitmc.estimate.answers import JOINT_COLUMNS, Estimates, Joint
+from orbitmc.estimate.answers import JOINT_COLUMNS, Estimates, Joint, Sensitivity
 from orbitmc.estimate.formatting import (
     CERTAIN_HEADINGS,
     LEFT_ALIGNED,
@@ -248,6 +248,27 @@ def estimates_json(estimates: Estimates) -> str:
     return dump_json(
         {**json_header(estimates.about, converged=estimates.converged), "estimates": numbers}
     )
+
+
+def sensitivity_json(answer: Sensitivity) -> str:
+    """An object with a list of entries."""
+    entries = [{**entry._asdict(), "given": dict(entry.given)} for entry in answer]
+    return dump_json(
+        {
+            **json_header(answer.about, converged=True),
+            "event": answer.event,
+            "probability": answer.probability,
+            "threshold": answer.threshold,
+            "entries": entries,
+        }
+    )
+
+
+def sensitivity_csv(answer: Sensitivity) -> str:
+    """A row for each entry."""
+    titles = ("entry", "probability", "derivative", "low", "high", "needed")
+    rows = [(entry.name, *entry[3:]) for entry in answer]
+    return csv_text(titles, [["" if cell is None else cell for cell in row] for row in rows])
 
 
 def estimates_csv(estimates: Estimates) -> str:

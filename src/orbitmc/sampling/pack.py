@@ -50,6 +50,7 @@ from orbitmc.kernels.protocol import (
     Part,
     block_plans,
     constrained_variables,
+    count_plan,
     link_kernel,
     partition_plan,
     start_states,
@@ -57,6 +58,7 @@ from orbitmc.kernels.protocol import (
 
 if TYPE_CHECKING:
     from orbitmc.sampling.block_tally import BlockTally, BlockValueTally
+    from orbitmc.sampling.count_tally import CountTally
     from orbitmc.sampling.partition_tally import PartitionTally, PartitionValueTally
 
 
@@ -225,7 +227,7 @@ def empty_pack(
 
 def _tally(
     graph: FactorGraph, lanes: int, kind: type, kernel: Kernel, memory: Any
-) -> Tally | BlockTally | BlockValueTally | PartitionTally | PartitionValueTally:
+) -> Tally | BlockTally | BlockValueTally | CountTally | PartitionTally | PartitionValueTally:
     """Give the tally that suits a kernel: of conditionals of variables, of blocks, or of items.
 
     Where the graph does not say all that is impossible, its conditionals are not to be believed.
@@ -238,6 +240,10 @@ def _tally(
         from orbitmc.sampling.partition_tally import partition_tally
 
         return partition_tally(graph, lanes, kind, *items)
+    if (cells := count_plan(kernel, memory)) is not None:
+        from orbitmc.sampling.count_tally import count_tally
+
+        return count_tally(graph, lanes, kind, *cells)
     return tally(graph, lanes, kind=kind if constrained_variables(kernel) is None else ValueTally)
 
 

@@ -125,7 +125,7 @@ def _start_run(run: Run, at_once: int, spent: float, after: float) -> None:
     """Start the packs of a run; if it is timed, those that run at once and can start soon."""
     run.annealing = annealing_steps(run, at_once)
     seconds = run.schedule.seconds
-    search = constrained_variables(run.kernel) is None
+    search = constrained_variables(run.kernel) is None and not run.independent
     if seconds is None:
         _add_packs(run, run.most_packs, search=search)
     else:
@@ -290,8 +290,10 @@ def _wait(run: Run, futures: list[Future[None]]) -> None:
 
 def _warm_up_steps(run: Run, clock: Clock) -> int:
     """How many steps of warm-up come next; none when it is over."""
-    if run.recorded or run.piloted:
+    if run.recorded or run.piloted or (run.independent and run.warm_up_steps >= run.sweep):
         return 0
+    if run.independent:
+        return run.sweep
     if run.ends is None or run.schedule.warm_up is not None:
         left = run.schedule.warm_up_for(run.wanted or 0) * run.spacing - run.warm_up_steps
         return max(0, min(left, clock.sweeps.units * run.sweep))
@@ -306,7 +308,7 @@ def _warm_up_steps(run: Run, clock: Clock) -> int:
 
 def _choose_estimator_when_warm(run: Run, clock: Clock) -> None:
     """Let a run that wants control variates find out whether they pay, as its warm-up is over."""
-    settled = run.choice is not None or run.recorded or run.piloted
+    settled = run.choice is not None or run.recorded or run.piloted or run.independent
     if settled or not run.recording.controlled or not run.graph.variables:
         return
     sweeps = _sweeps_ahead(run, clock)

@@ -14,6 +14,7 @@ from orbitmc.kernels._gibbs import GibbsMemory, SystematicScan
 from orbitmc.kernels.protocol import (
     Kernel,
     annealing_entries,
+    independent_after,
     kernel_at,
     picks_at_random,
     record_every,
@@ -79,8 +80,11 @@ def usual_spacing(schedule: Schedule, kernel: Kernel, variables: int) -> int:
     """Steps between two samples: those asked for, or enough that every block is drawn.
 
     To record a sample costs about as much: blocks are eliminated once more for what it tells.
+    Where states become independent of each other, that is soon enough.
     """
-    spacing = schedule.spacing_for(variables)
+    spacing, alone = schedule.spacing_for(variables), independent_after(kernel)
+    if alone is not None and schedule.spacing is None and alone <= spacing:
+        return alone
     return spacing if schedule.spacing is not None else max(spacing, record_every(kernel))
 
 

@@ -1,3 +1,4 @@
+from orbitmc.tuning.panel import AskedFeatures as AskedFeatures
 from orbitmc.tuning.race import RaceResult as RaceResult
 from orbitmc.tuning.race import run_race as run_race
 from orbitmc.tuning.record import Tuning as Tuning

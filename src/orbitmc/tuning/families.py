@@ -202,6 +202,12 @@ def forward_acceptance(model: Model, seconds: float = math.inf) -> float:
     return ancestral_acceptance(network, LANES, np.random.default_rng(0))
 
 
+def is_a_network(model: Model) -> bool:
+    """Whether draws from a network are draws from the model: nothing is left over."""
+    network = _network(model)
+    return network is not None and not len(network.rest)
+
+
 @cache_by_model
 def _network(model: Model) -> AncestralNetwork | None:
     """The network that a model is, if little is left over of it."""

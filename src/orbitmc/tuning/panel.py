@@ -4,8 +4,8 @@ Chains from dispersed starts that stay apart show it here: autocorrelations are 
 of all lanes, so if lanes do not agree on it they hardly fall, and each lane is worth one sample.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,30 @@ from orbitmc.graph.log_weights import partial_log_weight
 STATES = 64  # that a trial looks at, if there is time
 SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of many
 TOGETHER, FACTORS = 1024, 128  # of combinations, of the log-weight: more would take too much time
+MOST_FACTORS = 2048  # of the log-weight, in a panel that looks at more
 LOST = 0.3  # what lanes may keep of their difference
 STUCK = 0.98  # more cannot be told apart
 SHORTEST = 0.1  # memory: less cannot be told from noise
+
+
+@dataclass(frozen=True)
+class AskedFeatures:
+    """So many numbers that a question asks for, `evaluated` for values `[variable, lane]`."""
+
+    count: int
+    evaluate: Callable[[Bytes], Floats]
+
+
+KINDS = (
+    "single variables",
+    "combinations of variables",
+    "agreements of pairs",
+    "the log-weight",
+    "squares of combinations of variables",
+    "the square of the sum of all variables",
+    "a feature that was asked for",
+)
+FIRST_FEATURE = len(KINDS) - 1
 
 
 @dataclass(frozen=True)
@@ -31,6 +52,10 @@ class Panel:
     far as it comes from `factors`. `kind` has a number for each statistic: that of a variable, of a
     combination, or of what does not change when all variables are flipped.
     A trial looks at no more than so many `states`.
+
+    A `wide` panel is judged by the slowest of all `KINDS`, not by the mean: flips make combinations
+    better than independent, but leave their squares about the mean as they are. It also watches
+    the features that a question asks for.
     """
 
     watched: NDArray[np.int64]
@@ -39,10 +64,40 @@ class Panel:
     pairs: NDArray[np.int64]
     factors: NDArray[np.uint32]
     states: int = STATES
+    wide: bool = False
+    features: AskedFeatures | None = None
 
     @property
     def kind(self) -> NDArray[np.int64]:
-        return np.repeat([0, 1, 2], [len(self.watched), COMBINED, len(self.pairs) + 1])
+        usual = np.repeat([0, 1, 2], [len(self.watched), COMBINED, len(self.pairs)])
+        if not self.wide:
+            return np.append(usual, 2)
+        asked = 0 if self.features is None else self.features.count
+        features = np.arange(asked) + FIRST_FEATURE  # each is a kind of its own
+        squares = np.repeat([5, 4], [1, COMBINED - 1])
+        return np.concatenate([usual, [3], features, squares])
+
+    def series(self, seen: Sequence[Floats]) -> Floats:
+        """What was seen at some times; in a wide panel with squares of combinations."""
+        series = np.array(seen, dtype=np.float64)
+        if not self.wide:
+            return series
+        combined = series[:, len(self.watched) :][:, :COMBINED]
+        about_mean = combined - combined.mean(axis=(0, 2), keepdims=True)
+        return np.concatenate([series, about_mean**2], axis=1)
+
+    def ess(self, series: Floats, effective: Floats) -> float:
+        """One number for effective samples of the statistics that move."""
+        return self.slowest(series, effective)[0] if self.wide else harmonic_ess(effective)
+
+    def slowest(self, series: Floats, effective: Floats) -> tuple[float, str]:
+        """The harmonic mean of the kind where it is least, and that kind in words."""
+        kind = self.kind[_moving(series)]
+        each = [
+            (harmonic_ess(effective[kind == one]), KINDS[min(one, FIRST_FEATURE)])
+            for one in np.unique(kind).tolist()
+        ]
+        return min(each, default=(np.inf, ""))
 
 
 def panel(graph: FactorGraph, seed: int) -> Panel:
@@ -52,10 +107,19 @@ def panel(graph: FactorGraph, seed: int) -> Panel:
     watched = np.sort(rng.choice(graph.variables, count, replace=False))
     together = rng.choice(graph.variables, min(TOGETHER, graph.variables), replace=False)
     signs = rng.choice(np.array([-1, 1], dtype=np.float32), (COMBINED, len(together)))
-    signs[0] = 1
+    signs[0] = 1  # the sum of all
     factors = rng.choice(graph.factors, min(FACTORS, graph.factors), replace=False)
     pairs = rng.permutation(watched)[: count // 2 * 2].reshape(-1, 2)
     return Panel(watched, np.sort(together), signs, pairs, np.sort(factors).astype(np.uint32))
+
+
+def widen(
+    panel: Panel, graph: FactorGraph, seed: int, features: AskedFeatures | None = None
+) -> Panel:
+    """A panel that is judged by its slowest kind, and that watches more of the log-weight."""
+    rng = np.random.default_rng(seed)
+    factors = rng.choice(graph.factors, min(MOST_FACTORS, graph.factors), replace=False)
+    return replace(panel, factors=np.sort(factors).astype(np.uint32), wide=True, features=features)
 
 
 def statistics_of(panel: Panel, graph: FactorGraph, values: Bytes) -> Floats:
@@ -64,10 +128,12 @@ def statistics_of(panel: Panel, graph: FactorGraph, values: Bytes) -> Floats:
     last = (values[panel.together] == last_values[:, None]).astype(np.float32)
     weight = partial_log_weight(graph, panel.factors, values)
     agree = values[panel.pairs[:, 0]] == values[panel.pairs[:, 1]]
-    return np.concatenate([values[panel.watched], panel.signs @ last, agree, weight[None, :]])
+    asked = [] if panel.features is None else [panel.features.evaluate(values)]
+    rows = [values[panel.watched], panel.signs @ last, agree, weight[None, :], *asked]
+    return np.concatenate(rows)
 
 
-def effective_samples(seen: Sequence[Floats]) -> Floats:
+def effective_samples(seen: Sequence[Floats] | Floats) -> Floats:
     """Effective samples of each statistic in all lanes together; constant ones are left out.
 
     `seen` holds the statistics at equidistant times. A lane gives at least one sample; states that
@@ -102,7 +168,7 @@ def _memory(from_mean: Floats) -> Floats:
     return np.asarray(np.maximum(2.0 * falling.sum(axis=0) - 1.0, SHORTEST))
 
 
-def persistence(seen: Sequence[Floats], kind: NDArray[np.int64]) -> Floats:
+def persistence(seen: Sequence[Floats] | Floats, kind: NDArray[np.int64]) -> Floats:
     """How much of what tells lanes apart in the first third of a time still does in the last.
 
     It is the correlation of lane means between the two thirds, averaged over the statistics of a

@@ -5,6 +5,7 @@ away; afterwards nothing changes. The share of time that jumps may take is cappe
 choice cannot cost much.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,8 +16,8 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
 from orbitmc.sampling.ladder import SWEEPS, choose_ladder
 from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
-from orbitmc.tuning.families import FAMILIES, FORWARD, Family, forward_acceptance
-from orbitmc.tuning.panel import STATES, Panel, panel
+from orbitmc.tuning.families import FAMILIES, FORWARD, Family, forward_acceptance, is_a_network
+from orbitmc.tuning.panel import STATES, AskedFeatures, Panel, panel, widen
 from orbitmc.tuning.record import BLOCKS, TEMPERING, Tuning
 from orbitmc.tuning.stuck import StuckResult, StuckSearch
 from orbitmc.tuning.trial import SHARE, TIMED, Arm, Trial, estimate_acceptance
@@ -40,20 +41,29 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class RaceResult:
-    """The outcome of a race."""
+    """The outcome of a race.
+
+    If the race has seen that chains are slow, a chain takes `memory` steps for an independent
+    state, and a pack takes `step` seconds for a step of all its chains.
+    """
 
     recipe: Tuning
     about: str
     prices: tuple[TrialResult, ...] = ()
     seconds: float = 0.0
+    memory: float | None = None
+    step: float = 0.0
 
 
 def tune_to_redraw(model: Model, acceptance: float) -> RaceResult:
-    """Draw all variables anew for each state that a run records: many are independent then."""
+    """Draw all variables anew for each state that a run records: many are independent then.
+
+    If none is ever rejected, there are no sweeps in between.
+    """
     about = f"{FAMILIES[FORWARD].words}, {acceptance:.0%} of the draws"
     price = TrialResult(FORWARD, None, acceptance, "chosen")
-    period = SWEEPS_PER_SAMPLE * model.graph.variables
-    return RaceResult(Tuning((FORWARD,), period), about, (price,))
+    sweeps = 1 if is_a_network(model) else SWEEPS_PER_SAMPLE
+    return RaceResult(Tuning((FORWARD,), sweeps * model.graph.variables), about, (price,))
 
 
 # Rungs for a tempered chain, in the time that a race has left.
@@ -89,6 +99,16 @@ LOOKED = 0.5  # of a lap, as long as one may look at states
 LEAST_LOOK = 1e-9  # seconds
 
 
+class Rebased:
+    """A clock that shows how much later it is than now."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock, self.begun = clock, clock()
+
+    def __call__(self) -> float:
+        return self.clock() - self.begun
+
+
 class TrialBudget:
     """Trials of a `length` each, as long as a clock shows that there is time.
 
@@ -101,7 +121,7 @@ class TrialBudget:
     ) -> None:
         self.watched, self.seconds, self.clock = watched, seconds, clock
         self.length = self.first = seconds / count
-        self.overhead = 0.0
+        self.overhead = self.extra = 0.0
 
     def prepare(self, arm: Arm) -> None:
         """Look at fewer states where that takes long."""
@@ -111,7 +131,11 @@ class TrialBudget:
     @property
     def left(self) -> float:
         """Seconds."""
-        return self.seconds - self.clock()
+        return self.seconds + self.extra - self.clock()
+
+    def extend(self, seconds: float) -> None:
+        """Give more time, after something that does not count."""
+        self.extra += seconds
 
     def affords(self, *trials: float) -> bool:
         """Whether there is time for trials of so many seconds."""
@@ -156,7 +180,7 @@ WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain
 GREAT_WIN = 10.0  # twice what the great share may cost if jumps were worth nothing
 SURE_WIN = 2.0  # seen twice, it lets jumps take the large share; seen once, a long trial wins
 SHORT = 100  # sweeps: a lap of so few has hardly time for jumps of many variables
-EARLY = {"flip", "clusters"}  # families that are tried first then
+EARLY = {"flip", "clusters"}  # families that are tried first then, and for the slowest kind
 OFTEN = 0.25  # accepted so often, draws of a whole network need no other jumps
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 6.0  # sweeps: a chain that forgets so fast leaves little to gain
@@ -171,16 +195,28 @@ TEMPERED, TEMPERED_SHARE = 4, 0.22  # most laps of a tempered chain, and most of
 WORTH_MORE = 4.0  # times the race's time for finding out whether draws are independent
 PILOT = 0.4  # of the time, to find variables that are stuck
 FORGET = 0.06  # of the time: as long as chains may remember (a race is a twentieth of a run)
+SLOW_WIN, SLOW_JUMPS, SLOW_TRIALS = 1.2, 6, 2  # by the slowest kind: gain, jumps of a trial
+HOPELESS = 0.7  # times the effective samples, in a first trial
 AFTER_PILOT = 0.2  # of the time is left for tempering
 NO_TIME, UNCLEAR = "no time left", "no clear gain"
 SEED = 0  # of the panel
 
 
-def run_race(model: Model, prepared: PreparedGraph, *, seconds: float) -> RaceResult:
-    """Choose jumps for a model, in about so many seconds of running (compiling not counted)."""
+def run_race(
+    model: Model,
+    prepared: PreparedGraph,
+    *,
+    seconds: float,
+    features: AskedFeatures | None = None,
+) -> RaceResult:
+    """Choose jumps for a model, in about so many seconds of running (compiling not counted).
+
+    Where chains are slow it may take twice as long. `features` that a question asks for are
+    watched, too.
+    """
     model.require_all_factors()
     with Stopwatch() as watch, WorkClock() as clock:
-        result = _Race(model, prepared, seconds, clock).run()
+        result = _Race(model, prepared, seconds, clock, features).run()
     return replace(result, seconds=watch.seconds)
 
 
@@ -195,11 +231,18 @@ class _Race:
     """
 
     def __init__(
-        self, model: Model, prepared: PreparedGraph, seconds: float, clock: Callable[[], float]
+        self,
+        model: Model,
+        prepared: PreparedGraph,
+        seconds: float,
+        clock: Callable[[], float],
+        features: AskedFeatures | None = None,
     ) -> None:
-        self.model, self.prepared = model, prepared
+        self.model, self.prepared, self.features = model, prepared, features
         self.laps = TrialBudget(panel(model.graph, SEED), seconds, LAPS + len(FAMILIES), clock)
-        self.gain = 1.0
+        self.gain, self.slowest = 1.0, ""
+        self.memory: float | None = None  # of the slowest kind, in steps
+        self.step = 0.0
         self.prices: list[TrialResult] = []
 
     def run(self) -> RaceResult:
@@ -219,13 +262,61 @@ class _Race:
             return self._with_blocks(RaceResult(Tuning(), self._forgotten()), self._find_stuck())
         keeper, second = self._race_families()
         stuck = self._find_stuck()
-        freed = stuck is not None and len(stuck.blocks) > 0
-        if not freed and (self._lost or self._sweeps > SLOW):
+        if stuck is None or not stuck.blocks:
+            self._finish_families(second)
+        if stuck is None and not self.standing.betas:
+            self._race_for_the_slowest()
+        choice = self._choice(keeper)
+        return self._with_blocks(replace(choice, about=choice.about + self.slowest), stuck)
+
+    def _finish_families(self, second: tuple[float, Arm] | None) -> None:
+        """Try tempering, and the second best."""
+        if self._lost or self._sweeps > SLOW:
             self._try_tempering()
-        if second is not None and not self.standing.betas and not freed:
+        if second is not None and not self.standing.betas:
             gain, arm = second
             self._adopt(arm, WIN**2 / gain if self._has_rivals else self._least())
-        return self._with_blocks(self._choice(keeper), stuck)
+
+    def _race_for_the_slowest(self) -> None:
+        """Let flips or clusters run where one kind of statistics is slow with what was chosen.
+
+        They are judged by that kind alone, on average over trials, in more time.
+        """
+        if not self.laps.affords(self.laps.length):
+            return
+        watched = widen(self.laps.watched, self.model.graph, SEED, self.features)
+        seen = self.standing.trial(watched, self.laps.length)
+        if seen.memory <= SLOW or (seen.fresh > DEPENDENT and not seen.lost()):
+            return
+        extra = TrialBudget(watched, self.laps.seconds, LAPS, Rebased(self.laps.clock))
+        best, gain = self.standing, SLOW_WIN
+        for name in [name for name in FAMILIES if name in EARLY - self.standing.jumps.keys()]:
+            arm = self._arm(name, FAMILIES[name])
+            if arm is None:
+                continue
+            arm.find_cost(0.3 * self.laps.length, LARGE_SHARE, others=self.standing.cost)
+            length = max(self.laps.length, SLOW_JUMPS * arm.cycle)
+            if not extra.affords(length, length):
+                continue
+            worth, trial = self._worth(arm, extra, length)
+            self.prices = [price for price in self.prices if price.family != name]
+            self.prices.append(TrialResult(name, worth, arm.acceptance, UNCLEAR))
+            if worth > gain:
+                best, gain, seen = arm, worth, trial
+        if best is not self.standing:
+            self._hold(best, seen, seen.rate / gain)
+        self.slowest = f"; {seen.slowest} took {format_number(seen.memory)} sweeps to forget"
+        self.memory, self.step = seen.memory * self.model.graph.variables, seen.per_step
+
+    def _worth(self, arm: Arm, laps: TrialBudget, length: float) -> tuple[float, Trial]:
+        """The gain of an arm on average over trials; one is enough if there is no hope."""
+        gains = list[float]()
+        while laps.affords(length, length) and len(gains) < SLOW_TRIALS:
+            trial = laps.trial(arm, length)
+            gains.append(trial.rate / laps.trial(self.standing, length).rate)
+            if gains[0] < HOPELESS:
+                break
+        return math.exp(sum(map(math.log, gains)) / len(gains)), trial
 
     def _find_stuck(self) -> StuckResult | None:
         """The few variables that are stuck with the standing jumps, and blocks that free them."""
@@ -238,17 +329,22 @@ class _Race:
             period=self.standing.period,
         )
         most = max(self.laps.left - AFTER_PILOT * self.laps.seconds, 0.5 * self.laps.left)
-        seconds = min(PILOT * self.laps.seconds, most)
-        return search.run(seconds=seconds, forget=FORGET * self.laps.seconds)
+        seconds, ends = min(PILOT * self.laps.seconds, most), self.laps.clock() + most
+        stuck = search.run(seconds=seconds, forget=FORGET * self.laps.seconds)
+        self.laps.extend(max(0.0, self.laps.clock() - ends))
+        return stuck
 
     def _with_blocks(self, result: RaceResult, stuck: StuckResult | None) -> RaceResult:
         """Draw blocks beside what was chosen, and say what they free."""
+        result = replace(result, memory=self.memory, step=self.step)
         if stuck is None or result.recipe.betas:
             return result
         price = TrialResult(BLOCKS, stuck.gain, None, "chosen" if stuck.blocks else UNCLEAR)
         return replace(
             result,
             recipe=replace(result.recipe, blocks=stuck.blocks, block_period=stuck.period),
+            memory=max(result.memory or 0.0, FORGET * self.laps.seconds / self.first.per_step),
+            step=result.step or self.first.per_step,
             about=f"{result.about}; {stuck.describe(self.model)}",
             prices=(*result.prices, price),
         )
@@ -338,7 +434,9 @@ class _Race:
         """Gain of an arm in one lap; None if its jumps are hardly ever accepted."""
         base = None if self.standing.jumps else self.standing.track
         usual = LARGE_SHARE if self._lost else SHARE
-        arm.find_cost(0.3 * self.laps.length, max(usual, self.standing.share), base)
+        arm.find_cost(
+            0.3 * self.laps.length, max(usual, self.standing.share), base, self.standing.cost
+        )
         length = self._length(arm)
         if length is None:
             self.prices.append(TrialResult(arm.families[-1], None, None, NO_TIME))

@@ -12,8 +12,9 @@ from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels._independence import Pause
 from orbitmc.kernels._mixture import mixture
-from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.protocol import Kernel, independent_after
 from orbitmc.sampling.ladder import MOST_RUNGS
 from orbitmc.tuning.families import FAMILIES
 
@@ -30,7 +31,8 @@ class Tuning:
 
     No families mean the base chain alone. It is Gibbs, tempered if there are `betas`. With `blocks`
     it also draws these groups of variables as a whole, in turn: after every `block_period` of its
-    steps it takes one of theirs (a block is worth as many as it has variables).
+    steps it takes one of theirs (a block is worth as many as it has variables). Jumps after which
+    all is independent need no steps in between: these pass.
     """
 
     families: tuple[str, ...] = ()
@@ -71,8 +73,10 @@ class Tuning:
 
     def kernel(self, model: Model, prepared: PreparedGraph) -> Kernel:
         """Build the kernel; the same recipe and model give the same kernel."""
-        base = base_chain(prepared, self.betas, self.blocks, self.block_period)
         jump = self.jump(model, prepared)
+        if jump is not None and independent_after(jump) == 1:
+            return alternation(Pause(), jump, period=self.period)
+        base = base_chain(prepared, self.betas, self.blocks, self.block_period)
         return base if jump is None else alternation(base, jump, period=self.period)
 
     def jump(self, model: Model, prepared: PreparedGraph) -> Kernel | None:

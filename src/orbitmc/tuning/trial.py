@@ -23,7 +23,6 @@ from orbitmc.tuning.panel import (
     LOST,
     Panel,
     effective_samples,
-    harmonic_ess,
     penalise_stuck,
     persistence,
     statistics_of,
@@ -53,7 +52,7 @@ class Trial:
     if none were lost, and `recorded_rate` counts only states that a run would record. States were
     looked at `spacing` sweeps apart, and a share of `fresh` of them is as good as independent.
     `correlation` says how much lanes have kept of what told them apart, in the kind of statistics
-    where it was most.
+    where it was most. `slowest` is the kind of which there were fewest samples, in words.
     """
 
     rate: float
@@ -64,6 +63,7 @@ class Trial:
     per_step: float
     correlation: float
     seconds: float
+    slowest: str = ""
 
     def lost(self, seconds: float = 0.0) -> bool:
         """Whether lanes still remember where they came from, or would after so many seconds."""
@@ -138,12 +138,10 @@ class TrialChain:
             self._take(spacing)
             if number >= SETTLING * snapshots:
                 seen.append(statistics_of(watched, self.prepared.graph, self.pack.values))
-        persisting = persistence(seen, watched.kind)
-        effective, looked = effective_samples(seen), len(seen) * lanes
-        ess, at_least = (
-            harmonic_ess(penalise_stuck(effective, persisting, lanes)),
-            harmonic_ess(effective),
-        )
+        series, looked = watched.series(seen), len(seen) * lanes
+        persisting, effective = persistence(series, watched.kind), effective_samples(series)
+        penalised = penalise_stuck(effective, persisting, lanes)
+        ess, at_least = watched.ess(series, penalised), watched.ess(series, effective)
         samples = spacing / self.sample if self.sample else 1.0
         return Trial(
             rate=ess / (len(seen) * spacing * step),
@@ -154,6 +152,7 @@ class TrialChain:
             per_step=step,
             correlation=float(persisting.max(initial=0.0)),
             seconds=seconds,
+            slowest=watched.slowest(series, penalised)[1],
         )
 
     def watch(self, sweeps: float) -> WindowMeans:
@@ -269,7 +268,8 @@ class Arm:
         values: Bytes | None = None,
         step: float = 0.0,
     ) -> None:
-        self.jumps, self.families, self.betas = jumps, tuple(jumps), tuple(betas)
+        self.prepared, self.betas = prepared, tuple(betas)
+        self.jumps, self.families = jumps, tuple(jumps)
         self.step, self.cost, self.period = step, 0.0, max(1, model.graph.variables)
         self.seen: Trial | None = None  # in its first trial
         self.alone = False  # whether that trial is so long that there is time for no other
@@ -280,19 +280,33 @@ class Arm:
         self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
 
     def find_cost(
-        self, seconds: float, share: float = SHARE, base: TrialChain | None = None
+        self,
+        seconds: float,
+        share: float = SHARE,
+        base: TrialChain | None = None,
+        others: float = 0.0,
     ) -> None:
         """Learn how many base steps a jump costs, and give jumps their first share of the time.
 
         Between modes one jump for each state that a run would record is enough. Steps of the `base`
-        chain are timed once more beside, as long as it can be had alone.
+        chain are timed once more beside, as long as it can be had alone. Of several families, which
+        take turns at random, the last one is timed by itself: the other ones cost `others` each.
         """
         if base is not None:
             self.step = min(self.step, base.seconds_per_step(seconds))
-        together = self.track.seconds_per_step(seconds, self.period)
-        self.cost = max(together / self.step - 1.0, LEAST_COST) * self.period
+        several = len(self.families) - 1
+        timed = self._alone() if several else self.track
+        together = timed.seconds_per_step(seconds, self.period)
+        cost = max(together / self.step - 1.0, LEAST_COST) * self.period
+        self.cost = (cost + several * others) / (1 + several)
         switches = FAMILIES[self.families[-1]].switches
         self.hold(max(self.period_for(share), self.track.sample if switches else 1))
+
+    def _alone(self) -> TrialChain:
+        """The base chain with the family on trial alone."""
+        kernel = base_chain(self.prepared, self.betas)
+        jumping = alternation(kernel, self.jumps[self.families[-1]], period=self.period)
+        return TrialChain(self.prepared, jumping, self.track.pack.values)
 
     @property
     def cycle(self) -> float:

@@ -111,6 +111,35 @@ def test_programs_give_atoms_as_zeros_and_ones():
     assert abs(sampled.value - expected) < 8 * sampled.standard_error
 
 
+def test_an_array_has_the_rows_of_its_names(sprinkler):
+    """Observed names are known, and values of others mean themselves or not."""
+    evidence = {"grass": "wet"}
+    names = ["sprinkler", "grass", "rain"]
+    features = {
+        "one by one": lambda s: s["sprinkler"] + 3 * s["grass"] + 10 * s["rain"],
+        "together": lambda s: np.array([1, 3, 10]) @ s.array(names),
+        "all": lambda s: s.array().sum(axis=0),
+        "none": lambda s: s.array([]).sum(axis=0) + s["rain"],
+    }
+    for options in ({}, {"method": "gibbs", "samples": 50, "seed": 1}):
+        found = om.expect(sprinkler, features, evidence, **options)
+        assert found["together"].value == found["one by one"].value
+        by_name = om.expect(
+            sprinkler, {"all": lambda s: sum(s[name] for name in s)}, evidence, **options
+        )
+        assert found["all"].value == by_name["all"].value
+
+
+def test_an_array_of_atoms_has_those_that_are_known():
+    program = om.read(f"{SMOKERS}.mln", f"{SMOKERS}.db")
+    features = {
+        "array": lambda s: s.array().sum(axis=0),
+        "one by one": lambda s: sum(s[name] for name in s),
+    }
+    sampled = om.expect(program, features, method="gibbs", samples=30, seed=1)
+    assert sampled["array"].value == sampled["one by one"].value
+
+
 def test_observed_names_have_their_value(sprinkler):
     found = om.expect(
         sprinkler, {"f": lambda s: s["grass"]}, {"grass": "wet"}, method="gibbs", samples=9

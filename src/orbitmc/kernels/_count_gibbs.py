@@ -1,0 +1,240 @@
+"""Gibbs on the cells of constants: pairs that nobody has observed are summed out and only counted.
+
+A variable is the cell of a constant. Constants of one sort weigh a pair of cells alike, so all
+pairs together weigh what the numbers of constants in the cells say: no pair needs a factor. Pairs
+of which something was observed differ from that by a table of their own.
+
+    log P(cell i | rest) = log_u[i] + sum over cells j of count[j] log_r[i, j]
+                         + sum over observed partners of correction[i, cell of the partner]
+
+Exact because it draws from the conditional distribution of one variable. Counts are whole numbers,
+so nothing drifts; zeros of `log_r` are counted and never added.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.neighbour_sums import logistic
+from orbitmc._simd.random import (
+    choose_by_log_weights,
+    cumulate_weights,
+    flip_by_field,
+    lanes_of,
+    width_of,
+)
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Numbers, Width, short_repr, zeros
+from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.protocol import steps
+
+
+class CountMemory(NamedTuple):
+    """Arrays of one pack: `counts[cell, lane]` of constants, and what one variable's cells weigh.
+
+    `field` and `total` are log-odds, `blocked` how many partners forbid a cell. `turn` is the
+    variable whose turn it is.
+    """
+
+    field: NDArray[Any]
+    total: Floats
+    blocked: NDArray[np.int32]
+    log_weights: Floats
+    counts: NDArray[np.int32]
+    turn: NDArray[np.int64]
+    width: Width
+
+
+class CountGibbs(NamedTuple):
+    """Draw the cells of constants in turn; `first_cell` of each variable is that of its sort.
+
+    `log_u[variable, i]` is what a constant alone weighs, with all that never changes.
+    `log_r[i, j]` is what a pair of cells weighs, 0 where `forbidden`. The partners of a variable
+    with observed pairs are `partner[partner_start[v]:…]`, with `correction[pattern]`. The graph has
+    the same `log_u` and corrections as factors, and nothing of `log_r`. Chains start at the `modes`
+    in turn: chances of cells, by variable.
+    """
+
+    first_cell: Indices
+    log_u: Floats
+    log_r: Floats
+    forbidden: Bytes
+    smooth: int
+    partner_start: Indices
+    partner: Indices
+    pattern: Indices
+    correction: Floats
+    modes: Floats
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return ("updates",)
+
+    @property
+    def constrained(self) -> NDArray[np.int64]:
+        """All variables: the graph does not know what pairs weigh that nobody has observed."""
+        return np.arange(len(self.first_cell))
+
+    def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
+        """Every variable, if no pair of cells is forbidden."""
+        return np.full(graph.variables, bool(self.smooth))
+
+    def count_plan(self, memory: CountMemory) -> "tuple[CountGibbs, CountMemory]":
+        return self, memory
+
+    def starts(self, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
+        """Cells drawn at each mode in turn, lane after lane: columns begin at different modes."""
+        rng = np.random.default_rng(seed)
+        values = np.zeros((graph.variables, lanes), dtype=np.uint8)
+        for lane in range(lanes):
+            chances = np.cumsum(self.modes[lane % len(self.modes)], axis=1)
+            drawn = rng.random((graph.variables, 1)) * chances[:, -1:]
+            values[:, lane] = (chances <= drawn).sum(axis=1)
+        return values
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> CountMemory:
+        return CountMemory(
+            field=zeros(lanes, prepared.conditionals.bias.dtype),
+            total=zeros(lanes, np.float64),
+            blocked=zeros(lanes, np.int32),
+            log_weights=zeros((self.log_u.shape[1], lanes), np.float64),
+            counts=zeros((len(self.log_r), lanes), np.int32),
+            turn=np.zeros(1, dtype=np.int64),
+            width=width_of(lanes),
+        )
+
+
+@implementation(steps, CountGibbs)
+def count_gibbs_steps(
+    prepared: PreparedGraph,
+    kernel: CountGibbs,
+    memory: CountMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    variable = memory.turn[0]
+    count_cells(kernel, memory, values)
+    for _ in range(count):
+        size = np.int64(prepared.graph.cardinality[variable])
+        add_to_counts(kernel, memory, values, variable, -1)
+        if is_smooth(kernel, size):
+            find_log_odds(kernel, memory, values, variable)
+            flip_by_field(rng, memory.field, values, variable)
+        else:
+            weigh_cells(kernel, memory, values, variable, size)
+            choose_by_log_weights(rng, memory.log_weights, size, values, variable)
+        add_to_counts(kernel, memory, values, variable, 1)
+        variable += 1
+        if variable == len(values):
+            variable = 0
+    memory.turn[0] = variable
+    outcomes[0] += count
+
+
+@shared
+def is_smooth(kernel: CountGibbs, size: Index) -> bool:
+    """Whether log-odds of two cells say it all."""
+    return bool(size == 2 and kernel.smooth == 1)
+
+
+@shared
+def count_cells(kernel: CountGibbs, memory: CountMemory, values: Bytes) -> None:
+    """Count the constants in each cell, in every lane."""
+    memory.counts[:] = 0
+    for variable in range(len(values)):
+        add_to_counts(kernel, memory, values, variable, 1)
+
+
+@shared
+def add_to_counts(
+    kernel: CountGibbs, memory: CountMemory, values: Bytes, variable: Index, change: int
+) -> None:
+    """Count a constant, or no more."""
+    first = np.int64(kernel.first_cell[variable])
+    for lane in range(lanes_of(memory)):
+        memory.counts[first + np.int64(values[variable, lane]), lane] += change
+
+
+@shared
+def find_log_odds(kernel: CountGibbs, memory: CountMemory, values: Bytes, variable: Index) -> None:
+    """Fill `field` with the log-odds of cell 1; the constant itself is not counted."""
+    first = np.int64(kernel.first_cell[variable])
+    alone = kernel.log_u[variable, 1] - kernel.log_u[variable, 0]
+    for lane in range(lanes_of(memory)):
+        memory.total[lane] = alone
+    for cell in range(len(kernel.log_r)):
+        gain = kernel.log_r[first + 1, cell] - kernel.log_r[first, cell]
+        if gain != 0.0:
+            for lane in range(lanes_of(memory)):
+                memory.total[lane] += gain * np.float64(memory.counts[cell, lane])
+    begin, end = kernel.partner_start[variable], kernel.partner_start[variable + 1]
+    for place in range(begin, end):
+        partner = np.int64(kernel.partner[place])
+        table = kernel.correction[np.int64(kernel.pattern[place])]
+        if table.shape[1] == 2:
+            base = table[1, 0] - table[0, 0]
+            slope = table[1, 1] - table[0, 1] - base
+            for lane in range(lanes_of(memory)):
+                memory.total[lane] += base + slope * np.float64(values[partner, lane])
+        else:
+            for lane in range(lanes_of(memory)):
+                theirs = np.int64(values[partner, lane])
+                memory.total[lane] += table[1, theirs] - table[0, theirs]
+    for lane in range(lanes_of(memory)):
+        memory.field[lane] = memory.total[lane]
+
+
+@shared
+def weigh_cells(
+    kernel: CountGibbs, memory: CountMemory, values: Bytes, variable: Index, size: Index
+) -> None:
+    """Fill `log_weights[cell, lane]`; the constant itself is not counted."""
+    first = np.int64(kernel.first_cell[variable])
+    for own in range(size):
+        row = first + own
+        for lane in range(lanes_of(memory)):
+            memory.total[lane] = kernel.log_u[variable, own]
+            memory.blocked[lane] = 0
+        for cell in range(len(kernel.log_r)):
+            if kernel.forbidden[row, cell] == 1:
+                for lane in range(lanes_of(memory)):
+                    memory.blocked[lane] += memory.counts[cell, lane]
+            elif kernel.log_r[row, cell] != 0.0:
+                gain = kernel.log_r[row, cell]
+                for lane in range(lanes_of(memory)):
+                    memory.total[lane] += gain * np.float64(memory.counts[cell, lane])
+        begin, end = kernel.partner_start[variable], kernel.partner_start[variable + 1]
+        for place in range(begin, end):
+            partner = np.int64(kernel.partner[place])
+            table = kernel.correction[np.int64(kernel.pattern[place])]
+            for lane in range(lanes_of(memory)):
+                memory.total[lane] += table[own, np.int64(values[partner, lane])]
+        for lane in range(lanes_of(memory)):
+            allowed = memory.blocked[lane] == 0
+            memory.log_weights[own, lane] = memory.total[lane] if allowed else -np.inf
+
+
+@shared
+def find_chances(
+    kernel: CountGibbs, memory: CountMemory, values: Bytes, variable: Index, size: Index
+) -> None:
+    """Fill `log_weights` with the chance of each cell or a smaller one; the last is 1."""
+    add_to_counts(kernel, memory, values, variable, -1)
+    if is_smooth(kernel, size):
+        find_log_odds(kernel, memory, values, variable)
+        for lane in range(lanes_of(memory)):
+            memory.log_weights[0, lane] = np.float64(logistic(-memory.field[lane]))
+    else:
+        weigh_cells(kernel, memory, values, variable, size)
+        cumulate_weights(memory.log_weights, size, lanes_of(memory))
+        for cell in range(size - 1):
+            for lane in range(lanes_of(memory)):
+                memory.log_weights[cell, lane] /= memory.log_weights[size - 1, lane]
+    add_to_counts(kernel, memory, values, variable, 1)

@@ -1,0 +1,491 @@
+"""Programs whose observed pairs have no pattern: a model of the cells of constants, to be sampled.
+
+Open pairs are summed out, so the model has a variable for each constant and a factor for each
+pair of which something was observed. What all other pairs weigh depends on counts of cells, which
+the kernel `CountGibbs` knows. Modes of the whole are fixed points of its mean field.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.arrays import Floats, indices, lengths, readonly, starts
+from orbitmc._util.interrupts import check_interrupt
+from orbitmc.errors import ContradictionError
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.model import Model
+from orbitmc.kernels._count_gibbs import CountGibbs
+from orbitmc.lifted.cells import (
+    PairField,
+    PairTable,
+    SortCells,
+    build_cells,
+    build_pair_tables,
+    log_sum,
+    pair_fields,
+    unary_evidence,
+    visible_fields,
+)
+from orbitmc.lifted.coordinates import log_pair_weights
+from orbitmc.lifted.evidence import Field, Known, read_known
+from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
+from orbitmc.lifted.marginals import find_propositions, normalise
+from orbitmc.lifted.tree import IMPOSSIBLE
+from orbitmc.mln.data.database import Ints
+from orbitmc.mln.grounding.grounding import AtomTables
+from orbitmc.mln.language.syntax import Program
+
+MOST_CELLS = 64  # of a constant
+MOST_PATTERNS = 4096  # of what is observed of pairs
+MODE_STEPS = 400  # of a fixed point
+MODE_TOLERANCE = 1e-6  # of chances of cells
+SAME_MODE = 1e-3  # difference of the shares of cells
+FAR_MODE = 60.0  # nats: modes below the largest by more are left out
+DAMPING = 0.5
+
+
+class ObservedPairs(NamedTuple):
+    """Pairs of constants with observed atoms: places in two sorts, and a pattern of their own.
+
+    `known[pattern]` is what is known of each field of the sorts' tables, by table.
+    """
+
+    first: Ints
+    second: Ints
+    pattern: Ints
+    known: tuple[tuple[tuple[Floats, ...], ...], ...]
+
+
+@dataclass(frozen=True)
+class CellChain:
+    """A model of cells, the kernel that samples it, and what cells say of atoms.
+
+    Variable v is member `place[v]` of sort `sort[v]`; `value_of[v]` are the cells of its values.
+    `sure[s]` is the cell of each member of sort s that has no choice, else -1. `left_out` are modes
+    that are too small to matter, in nats below the largest; there are `modes` others.
+    """
+
+    fragment: Fragment
+    known: Mapping[Field, Known]
+    cells: tuple[SortCells, ...]
+    tables: Mapping[tuple[int, int], tuple[PairTable, ...]]
+    pairs: Mapping[tuple[int, int], ObservedPairs]
+    model: Model
+    kernel: CountGibbs
+    sort: Ints
+    place: Ints
+    variable_of: tuple[Ints, ...]
+    sure: tuple[Ints, ...]
+    modes: int
+    left_out: tuple[float, ...]
+
+    def field_chances(self, sort: int, field: Field, value: Ints, places: Ints) -> Floats:
+        """For members of a sort: the chance that a field has a value, in each cell."""
+        cells = self.cells[sort]
+        if field in cells.fields:
+            column = cells.values[:, cells.fields.index(field)]
+            return np.asarray(column[None, :] == value[:, None], np.float64)
+        part = next(part for part in cells.summed if field in part.fields)
+        column = part.values[:, part.fields.index(field)]
+        kinds, which = np.unique(cells.evidence.kind_of[places], return_inverse=True)
+        laws = normalise(cells.joint(part, kinds))
+        size = self.fragment.schemas[field.predicate].size
+        by_value = np.stack([laws[:, :, column == v].sum(axis=2) for v in range(size)], axis=2)
+        return np.asarray(by_value[which.reshape(-1), :, value])
+
+    def pair_chances(self, first: int, second: int, place: PairField, a: int, b: int) -> Floats:
+        """For a pair: the law of a field between them, in each two cells, [i, j, value]."""
+        tables = self.tables[first, second]
+        number, table = next((n, t) for n, t in enumerate(tables) if place in t.fields)
+        known = _usual(self.known, tables)
+        pairs = self.pairs.get((first, second))
+        if pairs is not None:
+            row = np.flatnonzero((pairs.first == a) & (pairs.second == b))
+            if len(row):
+                known = pairs.known[int(pairs.pattern[row[0]])]
+        law = normalise(table.given(known[number]))
+        column = table.values[:, table.fields.index(place)]
+        size = self.fragment.schemas[place.field.predicate].size
+        return np.stack([law[:, :, column == v].sum(axis=2) for v in range(size)], axis=2)
+
+
+def build_cell_chain(program: Program, tables: AtomTables) -> CellChain:
+    """The model of cells of a program, which is not ground; what cannot be lifted is refused."""
+    fragment = find_fragment(program, tables)
+    known = read_known(fragment)
+    cases = list(find_propositions(fragment, known))
+    if len(cases) != 1:
+        raise NotLiftableError(
+            f"atoms of no constant have {len(cases):,} joint values; chains of cells need one"
+        )
+    propositions = cases[0][0]
+    visible = visible_fields(fragment)
+    cells = tuple(
+        build_cells(
+            fragment,
+            number,
+            visible[number],
+            unary_evidence(fragment, sort, known),
+            propositions,
+            log_sum,
+        )
+        for number, sort in enumerate(fragment.sorts)
+    )
+    for part in cells:
+        if len(part.values) > MOST_CELLS:
+            raise NotLiftableError(
+                f"a constant of type {part.sort.kind} has {len(part.values):,} cells; chains of "
+                f"cells take {MOST_CELLS}"
+            )
+    numbers = range(len(fragment.sorts))
+    pair_tables = {
+        sorts: build_pair_tables(fragment, *sorts, cells, propositions)
+        for sorts in itertools.combinations_with_replacement(numbers, 2)
+    }
+    pairs = {
+        sorts: _observed_pairs(fragment, known, sorts, between)
+        for sorts, between in pair_tables.items()
+        if between
+    }
+    return _Assembly(fragment, known, cells, pair_tables, pairs).chain()
+
+
+def _usual(
+    known: Mapping[Field, Known], tables: Sequence[PairTable]
+) -> tuple[tuple[Floats, ...], ...]:
+    """What is known of pairs of which nothing was observed."""
+    return tuple(
+        tuple(known[place.field].patterns[0] for place in table.fields) for table in tables
+    )
+
+
+def _observed_pairs(
+    fragment: Fragment,
+    known: Mapping[Field, Known],
+    sorts: tuple[int, int],
+    tables: Sequence[PairTable],
+) -> ObservedPairs:
+    """All pairs of two sorts of which something is known beyond the usual."""
+    first, second = (fragment.sorts[number] for number in sorts)
+    fields = list(pair_fields(fragment, first, second))
+    codes, columns, patterns = [], [], []
+    for column, place in enumerate(fields):
+        facts = known[place.field]
+        ends = facts.elements if place.forward else facts.elements[:, ::-1]
+        inside = np.isin(ends[:, 0], first.members) & np.isin(ends[:, 1], second.members)
+        if sorts[0] == sorts[1]:
+            inside &= ends[:, 0] < ends[:, 1]  # a pair of one sort is in the order of its places
+        a = np.searchsorted(first.members, ends[inside, 0])
+        b = np.searchsorted(second.members, ends[inside, 1])
+        codes.append(a * len(second.members) + b)
+        columns.append(np.full(len(a), column))
+        patterns.append(facts.pattern[inside])
+    if not codes:
+        nothing = np.zeros(0, np.int64)
+        return ObservedPairs(nothing, nothing, nothing, ())
+    unique, which = np.unique(np.concatenate(codes), return_inverse=True)
+    seen = np.zeros((len(unique), len(fields)), np.int64)
+    seen[which.reshape(-1), np.concatenate(columns)] = np.concatenate(patterns)
+    rows, pattern = np.unique(seen, axis=0, return_inverse=True)
+    if len(rows) > MOST_PATTERNS:
+        raise NotLiftableError(
+            f"pairs are observed in {len(rows):,} ways; chains of cells take {MOST_PATTERNS:,}"
+        )
+    column_of = {place: column for column, place in enumerate(fields)}
+    ways = tuple(
+        tuple(
+            tuple(known[p.field].patterns[row[column_of[p]]] for p in table.fields)
+            for table in tables
+        )
+        for row in rows
+    )
+    size = len(second.members)
+    return ObservedPairs(unique // size, unique % size, pattern.reshape(-1), ways)
+
+
+@dataclass(frozen=True)
+class _Assembly:
+    """Puts a chain of cells together."""
+
+    fragment: Fragment
+    known: Mapping[Field, Known]
+    cells: tuple[SortCells, ...]
+    tables: Mapping[tuple[int, int], tuple[PairTable, ...]]
+    pairs: Mapping[tuple[int, int], ObservedPairs]
+
+    def chain(self) -> CellChain:
+        sizes = [len(part.values) for part in self.cells]
+        first_cell = np.cumsum([0, *sizes])
+        log_r, corrections, edges = self._relations(first_cell)
+        log_u = [part.log_u[part.evidence.kind_of] for part in self.cells]
+        sure, variable_of, count = [], [], 0
+        for weights in log_u:
+            possible = np.isfinite(weights).sum(axis=1)
+            if (possible == 0).any():
+                raise ContradictionError(IMPOSSIBLE)
+            sure.append(np.where(possible == 1, np.argmax(weights, axis=1), -1))
+            open_ = possible > 1
+            variable_of.append(np.where(open_, count + np.cumsum(open_) - 1, -1))
+            count += int(open_.sum())
+        forbidden = np.isneginf(log_r)
+        finite = np.where(forbidden, 0.0, log_r)
+        self._settle(log_u, sure, first_cell, finite, forbidden)
+        sort = np.concatenate([np.full((v >= 0).sum(), s) for s, v in enumerate(variable_of)])
+        place = np.concatenate([np.flatnonzero(v >= 0) for v in variable_of])
+        most = max(sizes, default=1)
+        weights = np.full((count, most), -np.inf)
+        for s, part in enumerate(log_u):
+            inside = variable_of[s] >= 0
+            weights[variable_of[s][inside], : sizes[s]] = part[inside]
+        weights, kept = self._fold_edges(edges, corrections, sure, variable_of, weights, most)
+        kernel = self._kernel(sort, first_cell, weights, finite, forbidden, kept, corrections)
+        modes, heights = _find_modes(kernel, np.array(sizes)[sort] if count else np.zeros(0, int))
+        near = [place for place, height in enumerate(heights) if max(heights) - height <= FAR_MODE]
+        kernel = kernel._replace(modes=readonly(np.array([modes[number] for number in near])))
+        left_out = tuple(
+            max(heights) - height for height in heights if max(heights) - height > FAR_MODE
+        )
+        model = self._model(sort, place, sizes, weights, kept, corrections)
+        return CellChain(
+            self.fragment, self.known, self.cells, self.tables, self.pairs, model, kernel,
+            sort, place, tuple(variable_of), tuple(sure), len(near), left_out,
+        )  # fmt: skip
+
+    def _relations(
+        self, first_cell: Ints
+    ) -> tuple[Floats, list[Floats], list[tuple[int, int, Ints, Ints, Ints]]]:
+        """Usual log-weights of pairs of cells, corrections, and which pairs have which."""
+        total = int(first_cell[-1])
+        log_r = np.zeros((total, total))
+        corrections: list[Floats] = []
+        edges = []
+        for (s, t), tables in self.tables.items():
+            if not tables:
+                continue
+            shape = len(self.cells[s].values), len(self.cells[t].values)
+            usual = np.broadcast_to(
+                log_pair_weights(tables, _usual(self.known, tables), log_sum), shape
+            )
+            rows = slice(first_cell[s], first_cell[s + 1])
+            columns = slice(first_cell[t], first_cell[t + 1])
+            log_r[rows, columns] = usual
+            log_r[columns, rows] = usual.T
+            pairs = self.pairs[s, t]
+            begin = len(corrections)
+            for way in pairs.known:
+                log = np.broadcast_to(log_pair_weights(tables, way, log_sum), shape)
+                if (np.isneginf(usual) & ~np.isneginf(log)).any():
+                    raise NotLiftableError(
+                        "observed pairs allow cells that hard rules forbid to all others"
+                    )
+                corrections.append(
+                    np.where(
+                        np.isneginf(usual), 0.0, log - np.where(np.isneginf(usual), 0.0, usual)
+                    )
+                )
+            edges.append((s, t, pairs.first, pairs.second, pairs.pattern + begin))
+        return log_r, corrections, edges
+
+    def _settle(
+        self,
+        log_u: list[Floats],
+        sure: Sequence[Ints],
+        first_cell: Ints,
+        finite: Floats,
+        forbidden: NDArray[np.bool_],
+    ) -> None:
+        """Tell all constants of what those weigh whose cell is known."""
+        counts = np.zeros(len(finite))
+        for s, part in enumerate(sure):
+            counts[first_cell[s] : first_cell[s + 1]] = np.bincount(
+                part[part >= 0], minlength=int(first_cell[s + 1] - first_cell[s])
+            )
+        gain, blocked = finite @ counts, forbidden @ counts
+        alone = np.diag(forbidden) & (counts == 1)  # nobody to be forbidden with
+        if ((blocked - alone > 0) & (counts > 0)).any():
+            raise ContradictionError(IMPOSSIBLE)
+        for s, weights in enumerate(log_u):
+            rows = slice(first_cell[s], first_cell[s + 1])
+            log_u[s] = weights + np.where(blocked[rows] > 0, -np.inf, gain[rows])
+
+    def _fold_edges(
+        self,
+        edges: Sequence[tuple[int, int, Ints, Ints, Ints]],
+        corrections: Sequence[Floats],
+        sure: Sequence[Ints],
+        variable_of: Sequence[Ints],
+        weights: Floats,
+        most: int,
+    ) -> tuple[Floats, tuple[Ints, Ints, Ints]]:
+        """Observed pairs of two variables; what others say goes into the weights of one."""
+        tables = np.zeros((len(corrections), most, most))
+        for number, table in enumerate(corrections):
+            tables[number, : table.shape[0], : table.shape[1]] = table
+        ends: list[tuple[Ints, Ints, Ints]] = []
+        for s, t, a, b, pattern in edges:
+            one, two = variable_of[s][a], variable_of[t][b]
+            left = (one >= 0) & (two < 0)
+            np.add.at(weights, one[left], tables[pattern[left], :, sure[t][b[left]]])
+            right = (one < 0) & (two >= 0)
+            np.add.at(weights, two[right], tables[pattern[right], sure[s][a[right]], :])
+            both = (one >= 0) & (two >= 0)
+            ends.append((one[both], two[both], pattern[both]))
+            known = (one < 0) & (two < 0)
+            if np.isneginf(tables[pattern[known], sure[s][a[known]], sure[t][b[known]]]).any():
+                raise ContradictionError(IMPOSSIBLE)
+        if not np.isfinite(weights).any(axis=1).all():
+            raise ContradictionError(IMPOSSIBLE)
+        nothing = np.zeros(0, np.int64)
+        columns = zip(*ends, strict=True) if ends else ((nothing,),) * 3
+        one, two, pattern = (np.concatenate(column) for column in columns)
+        return weights, (one, two, pattern)
+
+    def _kernel(
+        self,
+        sort: Ints,
+        first_cell: Ints,
+        weights: Floats,
+        finite: Floats,
+        forbidden: NDArray[np.bool_],
+        kept: tuple[Ints, Ints, Ints],
+        corrections: Sequence[Floats],
+    ) -> CountGibbs:
+        one, two, pattern = kept
+        count, most = weights.shape
+        tables = np.zeros((max(1, 2 * len(corrections)), most, most))
+        for number, table in enumerate(corrections):
+            tables[number, : table.shape[0], : table.shape[1]] = table
+            tables[number + len(corrections), : table.shape[1], : table.shape[0]] = table.T
+        owner, partner = np.concatenate([one, two]), np.concatenate([two, one])
+        both_ways = np.concatenate([pattern, pattern + len(corrections)])
+        order = np.argsort(owner, kind="stable")
+        sizes = np.array([len(self.cells[s].values) for s in sort.tolist()], dtype=np.int64)
+        there = np.arange(most) < sizes[:, None]
+        smooth = (
+            not forbidden.any() and np.isfinite(weights[there]).all() and np.isfinite(tables).all()
+        )
+        return CountGibbs(
+            first_cell=indices(first_cell[sort]),
+            log_u=readonly(weights),
+            log_r=readonly(finite),
+            forbidden=readonly(forbidden.astype(np.uint8)),
+            smooth=int(smooth),
+            partner_start=starts(np.bincount(owner, minlength=count)),
+            partner=indices(partner[order]),
+            pattern=indices(both_ways[order]),
+            correction=readonly(tables),
+            modes=readonly(np.zeros((1, count, most))),
+        )
+
+    def _model(
+        self,
+        sort: Ints,
+        place: Ints,
+        sizes: Sequence[int],
+        weights: Floats,
+        kept: tuple[Ints, Ints, Ints],
+        corrections: Sequence[Floats],
+    ) -> Model:
+        """The cells of constants as variables, with all that the graph can know."""
+        cardinality = np.array(sizes, dtype=np.int64)[sort] if len(sort) else np.zeros(0, np.int64)
+        builder = Builder(cardinality)
+        for size in np.unique(cardinality).tolist():
+            some = np.flatnonzero(cardinality == size)
+            numbers = builder.add_tables(weights[some, :size])
+            builder.add_factors(some[:, None], numbers)
+        one, two, pattern = kept
+        for number, table in enumerate(corrections):
+            some = np.flatnonzero(pattern == number)
+            if len(some):
+                shared = builder.add_table(table)
+                builder.add_factors(np.stack([one[some], two[some]], axis=1), shared)
+        names = []
+        for s, member in zip(sort.tolist(), place.tolist(), strict=True):
+            kind = self.fragment.sorts[s].kind
+            constant = self.fragment.sorts[s].members[member]
+            names.append(f"{kind} {self.fragment.universe.constants[kind][constant]}")
+        values = tuple(tuple(map(str, range(size))) for size in cardinality.tolist())
+        return Model(graph=builder.build(), names=tuple(names), values=values)
+
+
+# Modes: fixed points of the mean field.
+
+
+def _find_modes(kernel: CountGibbs, sizes: Ints) -> tuple[list[Floats], list[float]]:
+    """Chances of cells at each fixed point that is found, and the bounds on log Z there."""
+    count = len(sizes)
+    if not count:
+        return [np.zeros((0, 1))], [0.0]
+    most = kernel.log_u.shape[1]
+    there = np.arange(most) < sizes[:, None]
+    begins = [np.where(there, 1.0, 0.0)]
+    for cell in range(most):
+        corner = np.where(there, 1e-3, 0.0)
+        corner[np.arange(count), np.minimum(cell, sizes - 1)] = 1.0
+        begins.append(corner)
+    owner = np.repeat(np.arange(count), lengths(kernel.partner_start))
+    modes: list[Floats] = []
+    heights: list[float] = []
+    for begin in begins:
+        allowed = np.where(np.isfinite(kernel.log_u), begin, 0.0)
+        total = allowed.sum(axis=1, keepdims=True)
+        chances = np.where(total > 0, allowed, np.isfinite(kernel.log_u).astype(float))
+        chances = chances / chances.sum(axis=1, keepdims=True)
+        chances = _settle_field(kernel, chances, owner)
+        shares = chances.mean(axis=0)
+        if all(np.abs(shares - mode.mean(axis=0)).max() > SAME_MODE for mode in modes):
+            modes.append(chances)
+            heights.append(_height(kernel, chances, owner))
+        check_interrupt()
+    return modes, heights
+
+
+FORBIDDEN = -50.0  # nats, in the place of zeros while modes are looked for
+
+
+def _field(kernel: CountGibbs, chances: Floats, owner: Ints) -> Floats:
+    """What all others weigh for each cell of each constant, on average over their chances."""
+    first, most = kernel.first_cell.astype(np.int64), chances.shape[1]
+    log_r = kernel.log_r + FORBIDDEN * kernel.forbidden
+    cells = first[:, None] + np.arange(most)
+    inside = cells < len(log_r)
+    counts = np.bincount(
+        np.where(inside, cells, 0).ravel(),
+        weights=np.where(inside, chances, 0.0).ravel(),
+        minlength=len(log_r),
+    )
+    rows = np.minimum(cells, len(log_r) - 1)
+    field = (log_r @ counts)[rows]
+    own = np.zeros_like(field)
+    for mine in range(most):
+        own += log_r[rows, np.minimum(first + mine, len(log_r) - 1)[:, None]] * chances[:, [mine]]
+    field = field - own
+    if len(owner):
+        tables = np.maximum(kernel.correction, FORBIDDEN)[kernel.pattern.astype(np.int64)]
+        told = np.einsum("eij,ej->ei", tables, chances[kernel.partner.astype(np.int64)])
+        np.add.at(field, owner, told)
+    return np.asarray(field)
+
+
+def _settle_field(kernel: CountGibbs, chances: Floats, owner: Ints) -> Floats:
+    for _ in range(MODE_STEPS):
+        following = normalise(kernel.log_u + _field(kernel, chances, owner))
+        change = float(np.abs(following - chances).max())
+        chances = DAMPING * chances + (1 - DAMPING) * following
+        if change < MODE_TOLERANCE:
+            break
+    return chances
+
+
+def _height(kernel: CountGibbs, chances: Floats, owner: Ints) -> float:
+    """A bound on log Z by the mean field: energy and entropy."""
+    log_u = np.where(chances > 0, kernel.log_u, 0.0)
+    log_u = np.where(np.isfinite(log_u), log_u, 0.0)
+    energy = chances * (log_u + 0.5 * _field(kernel, chances, owner))
+    entropy = -chances * np.log(np.where(chances > 0, chances, 1.0))
+    return math.fsum([float(energy.sum()), float(entropy.sum())])
