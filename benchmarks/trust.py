@@ -140,6 +140,7 @@ def sampling_cores() -> Iterator[None]:
     with ExitStack() as patches:
         for where, name, new in (
             (plan, "plan_elimination", lambda *asked: (None, "not asked for")),
+            (plan, "plan_marginals", lambda *asked: (None, "not asked for")),
             (plan, "MOST_COST", np.inf),
             (plan, "MOST_CORE", 1.0),
             (inference_answer, "find_elimination", lambda *asked: None),
