@@ -233,7 +233,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "print", lambda: print(np.sum([len(piece) for piece in plain_pieces(held["answer"])]))
     yield "print JSON", lambda: print(sum(map(len, json_pieces(held["answer"]))))
     held.clear()
-    few = {"samples": 1, "chains": 32, "warm_up": 1, "method": "gibbs"}
+    few = {"samples": 1, "chains": 32, "warm_up": 1, "spacing": 1, "method": "gibbs"}
     yield "draw a state", lambda: (draws(model, **few), None)[1]
     yield "symmetry: search", lambda: (automorphisms(graph, seconds=10.0), None)[1]
     yield "check", lambda: (overview(model), None)[1]

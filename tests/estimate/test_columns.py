@@ -1,6 +1,7 @@
 """Columns say of every variable what marginals made one by one would say."""
 
 import numpy as np
+import pytest
 
 import orbitmc as om
 from orbitmc.estimate.marginals import (
@@ -96,3 +97,24 @@ def test_observed_and_forced_variables_stand_where_the_author_put_them():
         assert found["three"].values == ("r", "g", "b")
         assert found["three"].probability.sum() == 1.0
         assert found.verdicts()[OBSERVED] == 1
+
+
+def test_a_number_is_found_by_variable_and_value():
+    answer = om.marginals(om.read("examples/sprinkler.bif"), {"grass": "wet"})
+    number = answer["rain"].probability[2]
+    assert answer["rain"]["heavy"] == answer["rain", "heavy"] == number
+    assert answer.probability("rain", "heavy") == number
+    with pytest.raises(KeyError, match="no value 'strong'; the values are none, light, heavy"):
+        answer["rain", "strong"]
+    with pytest.raises(KeyError, match="no variable"):
+        answer["rain", "heavy", "now"]
+    assert ("rain", "strong") not in answer
+    assert ("rain", "heavy") in answer
+
+
+def test_a_variable_among_the_settings_is_called_evidence():
+    words = (
+        r"'rain' is a variable: evidence is a mapping, as in marginals\(model, {'rain': 'heavy'}"
+    )
+    with pytest.raises(TypeError, match=words):
+        om.marginals(om.read("examples/sprinkler.bif"), rain="heavy")

@@ -240,13 +240,38 @@ def test_rows_share_what_is_left_of_the_time():
 
 def test_all_temperatures_are_eliminated_only_if_there_is_time_for_it():
     """Ten temperatures take at least eighty eliminations of a tenth of a second."""
-    plan = SimpleNamespace(seconds=0.1)
-    assert _is_affordable_at_all(10, plan, Settings(seconds=9.0))
-    assert not _is_affordable_at_all(10, plan, Settings(seconds=7.0))
+    plan, ten = SimpleNamespace(seconds=0.1), [1.0] * 10
+    measured = []
+
+    def affordable(betas, settings):
+        return _is_affordable_at_all(measured.append, betas, plan, settings)
+
+    assert affordable(ten, Settings(seconds=9.0))
+    assert measured == [1.0]
+    assert not affordable(ten, Settings(seconds=7.0))
     with asked_before(5.0):
-        assert not _is_affordable_at_all(10, plan, Settings(seconds=9.0))
-    assert _is_affordable_at_all(10, plan, Settings(seconds=7.0, method="exact"))
-    assert _is_affordable_at_all(1000, plan, Settings())
+        assert not affordable(ten, Settings(seconds=9.0))
+    assert affordable(ten, Settings(seconds=7.0, method="exact"))
+    assert affordable([1.0] * 1000, Settings())
+    assert measured == [1.0]
+
+
+def test_an_energy_is_measured_before_all_are_promised(monkeypatch):
+    """Large tables may take longer to load than to sum."""
+    plan, seconds = SimpleNamespace(seconds=0.01), iter([0.5, 0.05])
+
+    class Watch:
+        def __enter__(self):
+            self.seconds = next(seconds)
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+    monkeypatch.setattr("orbitmc.inference._sweep.Stopwatch", Watch)
+    asked = [1.0] * 10, plan, Settings(seconds=9.0)
+    assert not _is_affordable_at_all(lambda beta: 0.0, *asked)
+    assert _is_affordable_at_all(lambda beta: 0.0, *asked)
 
 
 def dense(variables):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from orbitmc import estimate
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc._util.loading import HtmlRepr, extra, renderer
-from orbitmc._util.text import suggestion
+from orbitmc._util.text import join_words, suggestion
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.formatting import VARIABLES_AT_A_TIME, compact
 from orbitmc.estimate.verdicts import (
@@ -71,6 +71,15 @@ class Marginal:
     r_hat: Floats
     verdict: str
     rare: NDArray[np.bool_]
+
+    def __getitem__(self, value: str) -> float:
+        """The probability of a value."""
+        if value not in self.values:
+            raise KeyError(
+                f"there is no value {value!r}; the values are {join_words(self.values)}"
+                f"{suggestion(str(value), self.values)}"
+            )
+        return float(self.probability[self.values.index(value)])
 
     def __repr__(self) -> str:
         shown = zip(self.values[:MOST_SHOWN], self.probability.tolist(), strict=False)
@@ -340,14 +349,30 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
     """Marginals by variable name, in the order of the model's author.
 
     `columns` has all their numbers in flat arrays; `asked` is the question.
+
+    >>> import orbitmc as om
+    >>> answer = om.marginals(om.read("examples/sprinkler.bif"))
+    >>> answer["season"]["rainy"], answer["season", "rainy"], answer.probability("season", "rainy")
+    (0.4, 0.4, 0.4)
     """
 
     columns: Columns
     about: About = field(default_factory=lambda: About("", ""))
     asked: Provenance | None = field(default=None, compare=False)
 
-    def __getitem__(self, name: str) -> Marginal:
+    @overload
+    def __getitem__(self, name: str) -> Marginal: ...
+    @overload
+    def __getitem__(self, name: tuple[str, str]) -> float: ...
+    def __getitem__(self, name: str | tuple[str, str]) -> Marginal | float:
+        if isinstance(name, tuple) and len(name) == 2:
+            variable, value = name
+            return self.columns.marginal(variable)[value]
         return self.columns.marginal(name)
+
+    def probability(self, name: str, value: str) -> float:
+        """How probable a value of a variable is."""
+        return self[name, value]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns.names)

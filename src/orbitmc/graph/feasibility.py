@@ -39,6 +39,8 @@ FIRST_BACKTRACKS = 20  # of a search that may be interpreted; then it begins aga
 FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
 MOST_BACKTRACKS = 20_000
 ATTEMPTS = 8
+MOST_EDGES_SEARCHED = 2**18  # of all searches for starts together; a million take about a second
+FEWEST_SEARCHES = 2
 FOUND, NONE, GAVE_UP = range(3)
 CHOSEN, TRIED, MARK, PLACE = range(4)
 
@@ -51,7 +53,9 @@ def possible_states(
 ) -> Bytes:
     """Find one possible state per lane, dispersed by random orders of variables and values.
 
-    Variables for which `wanted[variable, lane]` is not negative get that value where they can.
+    Variables for which `wanted[variable, lane]` is not negative get that value where they can. In a
+    large graph, where a search takes long, only a few lanes get states of their own; the others
+    begin at these, too.
     """
     pruned = possible_values(graph)
     rng = np.random.default_rng(seed)
@@ -59,7 +63,8 @@ def possible_states(
     nothing = np.full(graph.variables, -1, dtype=np.int16)
     easy = True
     clauses: list[list[int]] | None = None
-    for lane in range(lanes):
+    searched = min(lanes, max(FEWEST_SEARCHES, MOST_EDGES_SEARCHED // max(1, len(graph.scope))))
+    for lane in range(searched):
         hopes = nothing if wanted is None else wanted[:, lane]
         state = _search_state(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
         easy = state is not None
@@ -71,6 +76,7 @@ def possible_states(
         if state is None:
             state = _search_exhaustively(graph, pruned, rng)
         values[:, lane] = state
+    values[:, searched:] = values[:, np.arange(searched, lanes) % searched]
     return values
 
 

@@ -305,7 +305,7 @@ def _moments(sums: Floats, mean: float, count: Floats) -> Floats:
 # Copies of the model stand side by side, and an exchange of two copies is a permutation of their
 # variables: a symmetry but for the temperature, which orbital Metropolis accepts or rejects.
 
-SECONDS_PER_ENTRY = 1e-7  # of all tables, at least, before the first sample
+SECONDS_PER_ENTRY, SECONDS_PER_EDGE = 1e-7, 5e-6  # at least, before the first sample
 EXCHANGES = 2  # sweeps of one copy between two exchanges: each pair has its turn once in a while
 
 
@@ -318,7 +318,7 @@ def tempered_sweep(
 ) -> Sweep:
     """Sample all temperatures in one run, or one after the other where memory is short."""
     graph = asked.model.graph
-    _require_time(len(betas) * len(graph.table), settings)
+    _require_time(graph, len(betas), settings)
     if len(betas) > 1 and len(betas) * sampling_bytes(graph, settings) > settings.memory:
         rungs: list[Rung] = []
         for place, beta in enumerate(betas):
@@ -332,13 +332,15 @@ def tempered_sweep(
     return Sweep(tuple(rungs), interrupted=rungs[-1].marginals.about.interrupted)
 
 
-def _require_time(entries: int, settings: Settings) -> None:
-    """Refuse a sweep whose tables cannot be made ready for sampling in the time there is."""
-    needed = SECONDS_PER_ENTRY * entries
-    if settings.seconds is not None and needed > settings.seconds - spent_before():
+def _require_time(graph: FactorGraph, temperatures: int, settings: Settings) -> None:
+    """Refuse a sweep that cannot be made ready for sampling in the time that was asked for."""
+    entries, edges = len(graph.table), len(graph.scope)
+    needed = temperatures * (SECONDS_PER_ENTRY * entries + SECONDS_PER_EDGE * edges)
+    if settings.seconds is not None and needed > settings.seconds:
         raise LimitError(
-            f"to sample this sweep takes about {needed:.0f} s before the first sample, for "
-            f"{entries:,} table entries: ask for more seconds, or for fewer temperatures"
+            f"to sample this sweep takes about {needed:.2g} s before the first sample, for "
+            f"{temperatures} times {graph.factors:,} factors: ask for more seconds, or for fewer "
+            "temperatures"
         )
 
 

@@ -363,6 +363,11 @@ def accepts_settings(question: Callable[P, R]) -> Callable[P, R]:
         for name in options:
             if name not in known:
                 hint = suggestion(name, known)
+                if arguments and name in getattr(arguments[0], "order", ()):
+                    hint = (
+                        f"; {name!r} is a variable: evidence is a mapping, as in "
+                        f"{question.__name__}(model, {{{name!r}: {options[name]!r}}})"
+                    )
                 raise TypeError(f"{question.__name__}() has no setting {name!r}{hint}")
         with _numba.asked_now():
             return question(*arguments, **options)
