@@ -1,7 +1,8 @@
-"""How many constants can be counted, in what time and memory?
+"""How many constants can be counted, learned from or sampled, in what time and memory?
 
-Each row runs in a process of its own. Seconds are of the processor, without compiling; they hold
-reading the program, all marginals and log Z.
+Each row runs in a process of its own. Seconds are of the processor, without compiling. Of programs
+that are counted they hold reading, all marginals and log Z; of learning, all iterations; of chains
+of cells, reading, modes and 20 samples of 64 chains, and `M/s` are millions of cells a second.
 """
 
 import math
@@ -11,7 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 from measuring import arguments, print_table, write_results
+
+from orbitmc.sampling.pack import start_pack, walk
 
 HABITS = """Smokes(p)
 Drinks(p)
@@ -28,6 +32,23 @@ Friends(p,p)
 """
 SENTENCE = "Smokes(p)\nFriends(p,p)\nFriends(x,y) ^ Smokes(x) => Smokes(y).\n"
 
+TOWN = """Smokes(p)
+Friends(p,p)
+Smokes(x)
+Friends(x,y)
+Friends(x,y) => (Smokes(x) <=> Smokes(y))
+"""
+FRIENDS = """Smokes(p)
+Cancer(p)
+Friends(p,p)
+1.5 Smokes(x) => Cancer(x)
+0.3 Friends(x,y) => (Smokes(x) <=> Smokes(y))
+-0.5 Smokes(x)
+{w!r} Friends(x,y)
+"""
+LEARNED = "three weights learned, five friends each"
+SAMPLED = "cells sampled, five observed friends each"
+OTHERS = {LEARNED: (1_000, 10_000), SAMPLED: (10_000, 100_000)}
 SIZES = {
     "friends and smokers, 10 % true, 10 % false": (1_000, 10_000, 100_000),
     "two habits, four cells": (1_000, 10_000),
@@ -67,6 +88,17 @@ def main() -> None:
             }
     headings = ["program", "people", "seconds", "MiB", "log Z", "rows"]
     print_table("Programs that are counted", headings, rows)
+    rows = []
+    for name, sizes in OTHERS.items():
+        for people in sizes[:1] if settings.quick else sizes:
+            command = [sys.executable, __file__, "--child", name, str(people)]
+            printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            seconds, mebibytes, number = map(float, printed.split())
+            rows.append([name, people, seconds, mebibytes, number])
+            what = "iterations" if name == LEARNED else "million cells a second"
+            results[f"{name}, {people}"] = {"seconds": seconds, "MiB": mebibytes, what: number}
+    headings = ["program", "people", "seconds", "MiB", "iterations, M/s"]
+    print_table("Weights that are learned, cells that are sampled", headings, rows)
     write_results(
         settings.results,
         "lifted",
@@ -77,7 +109,82 @@ def main() -> None:
     )
 
 
+def friends(people: int, seed: int = 0) -> tuple[list[bool], list[str]]:
+    """Who smokes, and five friends of each, who mostly do the same."""
+    rng = np.random.default_rng(seed)
+    smokes = (rng.random(people) < 0.3).tolist()
+    pairs = np.column_stack(
+        [np.repeat(np.arange(people), 5), rng.integers(people, size=5 * people)]
+    )
+    facts = {
+        f"Friends(P{a},P{b})"
+        for a, b in pairs.tolist()
+        if a != b and (smokes[a] == smokes[b] or rng.random() < 0.3)
+    }
+    return smokes, sorted(facts)
+
+
+def learn(people: int) -> tuple[float, float]:
+    """Learn three weights; seconds, and iterations."""
+    from orbitmc.mln.data.reader import parse_database
+    from orbitmc.mln.language.parser import parse
+    from orbitmc.mln.learning import LearningSettings
+    from orbitmc.mln.learning import learn as learn_weights
+
+    smokes, facts = friends(people)
+    facts += [f"{'' if one else '!'}Smokes(P{n})" for n, one in enumerate(smokes)]
+    program = parse(TOWN, learning=True)
+    database = parse_database("\n".join(facts), program)
+    settings = LearningSettings(method="discriminative")
+    learn_weights(program, [parse_database("\n".join(facts[-40:]), program)], settings)  # compiles
+    begun = time.process_time()
+    learned = learn_weights(program, [database], settings)
+    assert learned.converged
+    return time.process_time() - begun, learned.step.iteration
+
+
+def sample_cells(people: int) -> tuple[float, float]:
+    """Sample cells; seconds, and million updates a second beside recording."""
+    import orbitmc as om
+
+    _, facts = friends(people)
+    with tempfile.TemporaryDirectory() as folder:
+        rule_file, fact_file = Path(folder, "rules.mln"), Path(folder, "facts.db")
+        constants = ", ".join(f"P{n}" for n in range(people))
+        rules = FRIENDS.format(w=-math.log(people / 2))
+        rule_file.write_text(f"p = {{{constants}}}\n{rules}")
+        fact_file.write_text("\n".join(facts))
+        asked = answer = None
+        for samples in (2, 20):  # the first one compiles
+            del asked, answer  # one program at a time
+            begun = time.process_time()
+            asked = om.read_logic(rule_file, fact_file, opened=["Friends"])
+            answer = om.marginals(asked, query="Smokes", samples=samples, packs=1, threads=1)
+            seconds = time.process_time() - begun
+        chain = asked.source.cells
+    prepared = om.kernels.prepare(chain.model.graph)
+    pack = start_pack(prepared, chain.kernel, seed=0, number=0, lanes=64)
+    steps = 10 * len(chain.sort)
+    walk(prepared, chain.kernel, pack, steps)
+    begun = time.process_time()
+    walk(prepared, chain.kernel, pack, steps)
+    assert answer.about.samples == 20
+    return seconds, steps * 64 / 1e6 / (time.process_time() - begun)
+
+
 def child(name: str, people: int) -> None:
+    """Do what a row needs, and print what it took."""
+    import resource
+
+    if name in SIZES:
+        count(name, people)
+        return
+    seconds, number = learn(people) if name == LEARNED else sample_cells(people)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    print(seconds, peak, number)
+
+
+def count(name: str, people: int) -> None:
     """Answer one question twice, and tell of the second time."""
     import resource
 

@@ -22,7 +22,7 @@ from unittest.mock import patch
 import measuring
 import numpy as np
 from trust_models import CLASSES, Case, case_of
-from trust_scores import FAR, Scores, Summary, scores_of, summary
+from trust_scores import FAR, Scores, Summary, scores_of, scores_of_atoms, summary
 
 import orbitmc as om
 from orbitmc import tuning
@@ -40,7 +40,9 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "lifted": {"method": "lifted"},
     "mcsat": {"method": "mcsat"},
     "core": {"method": "auto"},
+    "cells": {"method": "gibbs", "base": "counts"},
 }
+OF_PROGRAMS = ("cells",)  # methods that answer programs, and nothing else
 LENGTHS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(METHODS, (2, 8, 50, 400)),
     "lmh tuned": (8, 400),  # half a second for finding moves is dear
@@ -119,7 +121,8 @@ def answered(asked: argparse.Namespace) -> Iterator[Answer]:
     for kind in asked.kinds:
         for number in range(asked.first, asked.first + asked.models):
             case = case_of(kind, number)
-            for method in asked.method:
+            program = not isinstance(case.model, om.Model)
+            for method in (each for each in asked.method if (each in OF_PROGRAMS) == program):
                 for samples in asked.samples or LENGTHS[method]:
                     yield answer(case, method, samples)
         print(f"{kind}: {asked.models} models", flush=True)
@@ -130,7 +133,8 @@ def answer(case: Case, method: str, samples: int, **changes: Any) -> Answer:
     settings = {**METHODS[method], "samples": samples, "packs": PACKS, "threads": 1, **changes}
     with sampling_cores() if method == "core" else nullcontext():
         found = om.marginals(case.model, seed=case.number, **settings)
-    scores = scores_of(found, case.truth, DEGREES)
+    program = not isinstance(case.model, om.Model)
+    scores = (scores_of_atoms if program else scores_of)(found, case.truth, DEGREES)
     return Answer(case.kind, case.family, case.number, method, samples, scores)
 
 

@@ -3,12 +3,15 @@
 A family is a function from a generator of random numbers to a model.
 """
 
+import tempfile
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from varied_models import binary, named, smokers
 
+import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.models._chimera import random_chimera
@@ -270,6 +273,32 @@ def nearly_two_sides(rng: Rng) -> Model:
 def people(rng: Rng) -> Model:
     """Friends and smokers of whom nothing is known: people are alike."""
     return smokers(int(rng.integers(2, 4)), 0.0, rng.uniform(0.3, 1.5), open_world=True)
+
+
+def towns(rng: Rng) -> tuple[om.inference.MarkovLogic, dict[str, NDArray[np.float64]]]:
+    """People who smoke together or not at all, some of them observed friends.
+
+    Its cells are sampled; constants that are alike can be counted, so the truth is known.
+    """
+    count = int(rng.integers(20, 120))
+    strength, lean = rng.uniform(0.5, 8.0) / count, rng.normal(0.0, 1.0) / count
+    names = ", ".join(f"P{number}" for number in range(count))
+    rules = (
+        f"p = {{{names}}}\nSmokes(p)\nFriends(p, p)\n"
+        f"{strength!r} Friends(x,y) => (Smokes(x) <=> Smokes(y))\n{lean!r} Smokes(x)\n"
+        f"{float(rng.normal(-1.0, 1.0))!r} Friends(x,y)\n"
+    )
+    ends = [(a, b) for a in range(4) for b in range(4) if a != b and rng.random() < 0.5]
+    facts = "".join(f"{rng.choice(['', '!'])}Friends(P{a},P{b})\n" for a, b in ends)
+    with tempfile.TemporaryDirectory() as folder:
+        program, known = Path(folder, "town.mln"), Path(folder, "town.db")
+        program.write_text(rules)
+        known.write_text(facts)
+        asked = om.read_logic(
+            program, known, query="Smokes;Friends(P0,x)", opened=["Smokes", "Friends"]
+        )
+    truth = om.marginals(asked, method="counting")
+    return asked, {name: one.probability for name, one in truth.items()}
 
 
 def _alike(rng: Rng, noise: float) -> Model:

@@ -41,6 +41,7 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
         families.nearly_two_sides,
     ),
     "symmetric": (families.exchangeable, families.ring, families.two_sides, families.people),
+    "lifted, two modes": (families.towns,),
     "traps": (
         traps.heavy_table,
         traps.heavy_conjunction,
@@ -55,12 +56,12 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A model and the true probability of each value of each variable."""
+    """A model and the true probability of each value of each variable; of a program, of atoms."""
 
     kind: str
     number: int
     family: str
-    model: om.Model
+    model: om.Model | om.inference.MarkovLogic
     truth: Mapping[str, NDArray[np.float64]]
 
 

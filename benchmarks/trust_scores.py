@@ -1,7 +1,7 @@
 """How far believed numbers are from the truth, in the errors that were reported with them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,33 @@ class Scores:
 def scores_of(found: om.Marginals, truth: Mapping[str, Floats], degrees: int) -> Scores:
     """Compare an answer with the truth; errors come from so many degrees of freedom."""
     return joined([_of_variable(found[name], truth[name], degrees) for name in found])
+
+
+def scores_of_atoms(found: om.Marginals, truth: Mapping[str, Floats], degrees: int) -> Scores:
+    """The same for atoms, of which an answer tells how probable they are true."""
+    return joined(
+        [_of_variable(_both_ways(one), _rest(truth[name]), degrees) for name, one in found.items()]
+    )
+
+
+def _rest(p: Floats) -> Floats:
+    return np.array([1.0 - p[0], p[0]])
+
+
+def _both_ways(atom: om.Marginal) -> om.Marginal:
+    """False and true, in the place of true alone."""
+    twice = {
+        name: np.repeat(getattr(atom, name), 2)
+        for name in ("standard_error", "ess", "r_hat", "rare")
+    }
+    return replace(
+        atom,
+        values=("false", "true"),
+        probability=_rest(atom.probability),
+        low=np.array([1.0 - atom.high[0], atom.low[0]]),
+        high=np.array([1.0 - atom.low[0], atom.high[0]]),
+        **twice,
+    )
 
 
 def joined(parts: Sequence[Scores]) -> Scores:

@@ -349,3 +349,15 @@ def test_auto_samples_where_elimination_takes_much_longer_than_expected(ask, mon
 def test_auto_lets_elimination_take_what_was_expected():
     model = om.ising_grid(12, 12, 0.1)
     assert om.marginals(model, seconds=60, memory=2**30).about.method == "exact"
+
+
+def test_a_model_that_cannot_be_made_ready_in_time_is_refused(monkeypatch):
+    monkeypatch.setattr("orbitmc.inference.plan.SECONDS_PER_EDGE", 1.0)
+    model = om.ising_grid(3, 3, 0.3)
+    for ask in (
+        lambda: om.marginals(model, method="gibbs", seconds=2.0),
+        lambda: om.marginals(model, kernel=om.kernels.gibbs(), seconds=2.0),
+    ):
+        with pytest.raises(LimitError, match="9 variables and 12 factors ready takes about 24 s"):
+            ask()
+    assert om.marginals(model, method="gibbs", samples=10).about.samples == 10

@@ -66,3 +66,18 @@ def test_check_tells_what_is_in_the_way(program):
     line = next(line for line in done.stdout.splitlines() if line.startswith("counting"))
     assert "no: rule 3" in line
     assert "has three variables (x, y, z)" in line
+
+
+def test_infer_samples_cells_of_a_program_without_a_pattern(tmp_path, program):
+    rules = "Smokes(person)\nFriends(person, person)\n-4 Friends(x,y)\n"
+    path = program(rules + "0.2 Friends(x,y) => (Smokes(x) <=> Smokes(y))\n", 400)
+    facts = tmp_path / "friends.db"
+    links = {(n, (n * n + k) % 400) for n in range(400) for k in (1, 7, 30)}
+    facts.write_text("".join(f"Friends(P{a},P{b})\n" for a, b in sorted(links) if a != b))
+    question = ("infer", path, "-e", str(facts), "-q", "Smokes;Friends(P1,P5)", "--json")
+    answer = json.loads(orbitmc(*question, "--samples", "40", "--set", "packs=1").stdout)
+    assert answer["method"] == "gibbs"
+    assert "cells of 400 constants" in answer["reason"]
+    assert len(answer["variables"]) == 401
+    refused = orbitmc(*question, "--method", "gibbs", "--set", "base=counts", "--samples", "0")
+    assert refused.returncode == 2

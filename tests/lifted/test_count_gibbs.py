@@ -2,20 +2,29 @@
 
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.conditionals.prepared import prepare_unrounded
-from orbitmc.errors import ContradictionError, InputError
+from orbitmc._simd.random import generator
+from orbitmc.conditionals.prepared import prepare, prepare_unrounded
+from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.log_weights import exact_log_weight
+from orbitmc.inference import cell_sampling
 from orbitmc.kernels import _count_gibbs
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import outcomes, restorer
-from orbitmc.lifted import NotLiftableError, build_cell_chain
+from orbitmc.lifted import NotLiftableError, build_cell_chain, count_gibbs
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.grounding import World, atom_tables
+from orbitmc.mln.language.parser import parse
+from orbitmc.sampling.pack import advance, start_pack
+from tests.kernels.test_compiled_code import compiled_steps
 from tests.lifted.random_fragments import Written, random_fragment
 from tests.lifted.test_counting import read
+from tests.oracle.slow_generator import SlowGenerator
 
 EXACT = 1e-12
 MOST_STATES = 81
@@ -204,3 +213,234 @@ def test_a_constant_that_counts_itself_would_be_seen(monkeypatch):
 
     monkeypatch.setattr(_count_gibbs, "add_to_counts", never_less)
     assert stationary_residuals(range(7000, 7060))[0] > 1e-3
+
+
+def chain_of_people(count=12, seed=3, weight=0.4):
+    """A chain of cells of people with observed friends, as programs make them."""
+    rng = np.random.default_rng(seed)
+    text = f"Smokes(p)\nOld(p)\nLikes(p,p)\n{weight} Likes(x,y) => (Smokes(x) <=> Smokes(y))\n"
+    text += "-1.2 Likes(x,y)\n0.3 Smokes(x) => Old(x)\n0.1 Smokes(x)\n"
+    names = ", ".join(f"P{number}" for number in range(count))
+    facts = [
+        f"Likes(P{a},P{b})" for a in range(count) for b in rng.integers(count, size=3) if a != b
+    ]
+    facts += ["Smokes(P0)", "!Smokes(P1)", "?Smokes(P2)"]
+    opened = ["Smokes", "Old", "Likes"]
+    return read(f"p = {{{names}}}\n" + text, "\n".join(sorted(set(facts))) + "\n", opened=opened)
+
+
+def test_one_fixed_point_is_one_mode():
+    logic = chain_of_people(weight=0.05)
+    chain = build_cell_chain(logic.source.program, logic.source.atoms)
+    assert chain.modes == 1
+    assert chain.left_out == ()
+
+
+@pytest.fixture(params=[True, False], ids=["odds", "cells"])
+def people_chain(request):
+    logic = chain_of_people()
+    chain = build_cell_chain(logic.source.program, logic.source.atoms)
+    kernel = chain.kernel._replace(smooth=int(request.param))
+    return chain.model, kernel
+
+
+def test_compiled_steps_are_the_interpreted_ones(people_chain):
+    model, kernel = people_chain
+    prepared, lanes, count = prepare(model.graph), 32, 40
+    start = kernel.starts(model.graph, lanes, np.random.SeedSequence(1))
+    fast, slow = start.copy(), start.copy()
+    outcomes_seen = np.zeros(1, dtype=np.int64)
+    memory = kernel.memory(prepared, lanes)
+    compiled_steps(prepared, kernel, memory, fast, outcomes_seen, generator(5, 1, lanes), count)
+    memory = kernel.memory(prepared, lanes)
+    steps(prepared, kernel, memory, slow, outcomes_seen, SlowGenerator(5, 1, lanes), count)
+    assert np.array_equal(fast, slow)
+    assert not np.array_equal(fast, start)
+
+
+def test_a_pack_does_not_depend_on_where_rounds_end(people_chain):
+    model, kernel = people_chain
+    prepared = prepare(model.graph)
+    whole, parts = (start_pack(prepared, kernel, seed=2, number=0, lanes=32) for _ in range(2))
+    advance(prepared, kernel, whole, recorded=0, samples=12, spacing=7)
+    for first, samples in ((0, 1), (1, 5), (6, 6)):
+        advance(prepared, kernel, parts, recorded=first, samples=samples, spacing=7)
+    assert np.array_equal(whole.values, parts.values)
+    assert np.array_equal(whole.tally.sums, parts.tally.sums)
+
+
+# Marginals.
+
+
+def test_sampled_marginals_are_those_of_elimination():
+    """Some fifty atoms, errors of eight columns or more: z above 9 is a chance below 1e-6."""
+    logic = chain_of_people()
+    query = "Smokes;Old;Likes(P0,x);Likes(P3,x);Likes(x,P4)"
+    counted = om.marginals(logic, query=query, method="gibbs", base="counts", samples=2000)
+    exact = om.marginals(logic, query=query, method="exact")
+    assert list(counted) == list(exact)
+    assert counted.converged
+    assert counted.about.warnings == ()
+    assert counted.about.method == "gibbs"
+    assert "cells of 10 constants" in counted.about.reason
+    for name, marginal in counted.items():
+        gap = abs(marginal.probability[0] - exact[name].probability[0])
+        assert gap <= 9 * marginal.standard_error[0] + 1e-12, name
+        assert marginal.standard_error[0] < 0.01
+    assert counted["Smokes(P0)"].verdict == "observed"
+    assert counted["Likes(P0,P0)"].probability[0] == pytest.approx(
+        exact["Likes(P0,P0)"].probability[0], abs=1e-9
+    )
+
+
+def test_every_sampled_atom_is_in_its_interval_or_near():
+    """Random programs of all kinds; values too, which have larger errors."""
+    checked = 0
+    for seed in range(7300, 7360):
+        if (pair := random_chain(seed)) is None or not pair[1].kernel.smooth:
+            continue
+        logic, chain = pair
+        if chain.model.graph.variables < 2:
+            continue
+        for estimator in ("rao-blackwell", "values"):
+            sampled = om.marginals(
+                logic, method="gibbs", base="counts", samples=400, packs=1, estimator=estimator
+            )
+            exact = om.marginals(logic, method="exact")
+            for name, marginal in sampled.items():
+                gap = abs(marginal.probability[0] - exact[name].probability[0])
+                assert gap <= 12 * marginal.standard_error[0] + 1e-9, (seed, estimator, name)
+        checked += 1
+    assert checked > 15
+
+
+def test_auto_samples_cells_of_programs_that_are_too_large(monkeypatch):
+    rng = np.random.default_rng(1)
+    people = "p = {" + ", ".join(f"P{n}" for n in range(400)) + "}\n"
+    rules = "Smokes(p)\nF(p,p)\n0.2 F(x,y) => (Smokes(x) <=> Smokes(y))\n-4 F(x,y)\n0.2 Smokes(x)\n"
+    facts = {f"F(P{a},P{b})" for a in range(400) for b in rng.integers(400, size=3) if a != b}
+    logic = read(people + rules, "\n".join(sorted(facts)) + "\n", opened=["F"])
+    assert isinstance(logic.source.lifting, str)
+    refusal = om.inference.counting_cost(logic).refusal
+    assert refusal.endswith("groups); cells of its constants are sampled instead")
+    assert not logic.is_ground
+    answer = om.marginals(logic, samples=100, packs=1)
+    assert not logic.is_ground
+    assert answer.about.method == "gibbs"
+    assert answer.about.warnings == ("name atoms of F to see them: they are too many",)
+    assert len(answer) == 400
+    with ThreadPoolExecutor(2) as executor:
+        again = om.marginals(logic, samples=100, packs=1, executor=executor)
+    assert again.columns.probability.tolist() == answer.columns.probability.tolist()
+
+
+def town_of_two_modes(count=200):
+    people = "p = {" + ", ".join(f"P{n}" for n in range(count)) + "}\n"
+    rules = "Smokes(p)\nF(p,p)\n0.05 F(x,y) => (Smokes(x) <=> Smokes(y))\n0.01 Smokes(x)\n"
+    facts = [f"F(P{n},P{(n * n + 1) % count})" for n in range(count) if (n * n + 1) % count != n]
+    return read(people + rules, "\n".join(sorted(set(facts))) + "\n", opened=["F"])
+
+
+def test_two_modes_are_found_and_not_believed():
+    """All smoke or none: chains that start at both never cross, so no share is believed."""
+    logic = town_of_two_modes()
+    chain = logic.source.cells
+    assert chain.modes == 2
+    shares = sorted(chain.kernel.modes.mean(axis=1)[:, 1].tolist())
+    assert shares[0] < 0.05
+    assert shares[1] > 0.95
+    answer = om.marginals(logic, query="Smokes", method="gibbs", base="counts", samples=200)
+    assert not answer.converged
+    assert any("2 modes" in words for words in answer.about.warnings)
+
+
+def test_cells_are_refused_in_words():
+    with pytest.raises(InputError, match="base=counts is for marginals of Markov logic programs"):
+        om.marginals(om.ising_grid(2, 2, 0.1), method="gibbs", base="counts")
+    with pytest.raises(InputError, match="base=counts is for the method gibbs, not for lmh"):
+        om.marginals(om.ising_grid(2, 2, 0.1), method="lmh", base="counts")
+    rules = "p = {A, B, C, D, E, F, G}\nLikes(p,p)\n1 Likes(x,y) ^ Likes(y,z) => Likes(x,z)\n"
+    with pytest.raises(InputError, match=r"rule 1 .*has three variables"):
+        om.marginals(read(rules), method="gibbs", base="counts")
+    rain = read("p = {A, B}\nRain\nWet(p)\n1 Rain => Wet(x)\n")
+    with pytest.raises(InputError, match="atoms of no constant have 2 joint values"):
+        om.marginals(rain, method="gibbs", base="counts")
+
+
+def test_a_run_of_cells_is_kept_and_goes_on_as_if_it_had_not_ended(tmp_path):
+    logic, path = chain_of_people(), tmp_path / "cells.run"
+    settings = {"method": "gibbs", "base": "counts", "packs": 2, "query": "Smokes;Old"}
+    whole = om.marginals(logic, samples=60, **settings)
+
+    def interrupt(run):
+        if run.recorded >= 20:
+            run.stop()
+
+    part = om.marginals(logic, samples=60, checkpoint=path, watchers=[interrupt], **settings)
+    assert part.about.interrupted
+    again = om.resume(path, chain_of_people(), query="Smokes;Old")
+    assert again.about.samples == 60
+    assert again.columns.probability.tolist() == whole.columns.probability.tolist()
+    with pytest.raises(InputError, match="a checkpoint keeps no pairs of constants"):
+        om.resume(path, logic, query="Likes(P3,x)")
+    with pytest.raises(InputError, match="the cells of this program cannot be sampled"):
+        om.resume(path, read("p = {A, B}\nRain\nWet(p)\n1 Rain => Wet(x)\n"))
+
+
+def test_too_many_cells_patterns_and_pairs_are_refused(monkeypatch):
+    logic = chain_of_people()
+    source = logic.source
+    monkeypatch.setattr(count_gibbs, "MOST_PATTERNS", 0)
+    with pytest.raises(NotLiftableError, match="pairs are observed in"):
+        build_cell_chain(source.program, source.atoms)
+    monkeypatch.setattr(count_gibbs, "MOST_CELLS", 1)
+    with pytest.raises(NotLiftableError, match="has 2 cells; chains of cells take 1"):
+        build_cell_chain(source.program, source.atoms)
+    monkeypatch.undo()
+    monkeypatch.setattr(cell_sampling, "MOST_PAIRS", 3)
+    with pytest.raises(LimitError, match=r"pairs of constants, the limit is 3; name fewer"):
+        om.marginals(logic, query="Likes(P3,x)", method="gibbs", base="counts", samples=20)
+
+
+def test_pairs_that_are_freed_by_evidence_are_refused():
+    """All are enemies but one pair: no factor can take a zero back."""
+    text = (
+        "p = {A, B, C}\nSmokes(p)\nPeace(p,p)\n!Peace(x,y) ^ x != y => !(Smokes(x) ^ Smokes(y)).\n"
+    )
+    logic = read(text + "0.1 Smokes(x)\n", "Peace(A,B)\nPeace(B,A)\n", closed=["Peace"])
+    with pytest.raises(InputError, match="observed pairs allow cells that hard rules forbid"):
+        om.marginals(logic, method="gibbs", base="counts")
+
+
+def test_evidence_that_contradicts_hard_rules_is_refused():
+    text = "p = {A, B, C}\nSmokes(p)\nLikes(p,p)\nLikes(x,y) ^ Smokes(x) => Smokes(y).\n"
+    cases = {
+        "1 Likes(x,y)": "Likes(A,B)\nSmokes(A)\n!Smokes(B)\n",
+        "x != y => !(Smokes(x) ^ Smokes(y)).": "Smokes(A)\nSmokes(B)\n",
+        "x != y => (Smokes(x) v Smokes(y)).": "!Smokes(A)\n!Smokes(B)\n",
+    }
+    for rule, facts in cases.items():
+        program = parse(text + rule + "\n")
+        known = parse_database(facts, program)
+        tables = atom_tables(program, known, World(opened=frozenset({"Likes", "Smokes"})))
+        with pytest.raises(ContradictionError):
+            build_cell_chain(program, tables)
+
+
+def test_pairs_of_cells_that_no_two_may_be_in_are_not_sampled():
+    """Such zeros can keep chains from moving, and nobody would notice."""
+    text = "p = {A, B, C, D}\nSmokes(p)\nx != y => !(Smokes(x) ^ Smokes(y)).\n0.1 Smokes(x)\n"
+    with pytest.raises(InputError, match="hard rules forbid pairs of cells"):
+        om.marginals(read(text), method="gibbs", base="counts")
+
+
+def test_hard_rules_about_observed_pairs_start_at_possible_states():
+    text = "p = {A, B, C, D}\nSmokes(p)\nLikes(p,p)\nLikes(x,y) ^ Smokes(x) => Smokes(y).\n"
+    text += "0.4 Smokes(x)\n-1 Likes(x,y)\n"
+    logic = read(text, "Likes(A,B)\nLikes(B,C)\n!Likes(C,A)\n", opened=["Likes"])
+    query = "Smokes;Likes(A,x)"
+    sampled = om.marginals(logic, query=query, method="gibbs", base="counts", samples=1000)
+    exact = om.marginals(logic, query=query, method="exact")
+    for name, marginal in sampled.items():
+        gap = abs(marginal.probability[0] - exact[name].probability[0])
+        assert gap <= 9 * marginal.standard_error[0] + 1e-12, name

@@ -12,8 +12,11 @@ import orbitmc as om
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.inference.program import MarkovLogic, ground_program
 from orbitmc.lifted import cells, coordinates, counts, evidence, fragment, marginals
+from orbitmc.lifted.fragment import NotLiftableError
 from orbitmc.lifted.tree import sum_tree
 from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding import rewriting
+from orbitmc.mln.grounding.grounding import atom_tables
 from orbitmc.mln.language.parser import parse
 from tests.lifted.random_fragments import random_fragment
 from tests.mln.questions import question
@@ -368,6 +371,26 @@ REFUSED = {
         "U(p)\n" + "\n".join(f"1 U(C{n})" for n in range(9)) + "\n",
         "rules name 9 constants of type p; lifting needs at most 8",
     ),
+    "unary": (
+        "\n".join(f"U{n}(p)" for n in range(24))
+        + "\n1 "
+        + " v ".join(f"U{n}(x)" for n in range(24))
+        + "\n",
+        "rules tie 24 unary predicates of type p together",
+    ),
+    "values of two arguments": (
+        f"v = {{{', '.join(f'V{n}' for n in range(9))}}}\nU(p,v!,v!)\n1 U(x,V1,V2)\n",
+        "predicate U has one of 81 values; lifting needs at most 64",
+    ),
+    "copies": (
+        f"v = {{{', '.join(f'V{n}' for n in range(20))}}}\nU(p,v!)\n"
+        "1 U(C1,a) ^ U(C2,b) => U(C1,c) v (U(C2,c) ^ a != b)\n",
+        r"rule 1 \(.*\) has 8,000 copies when constants are written out; lifting needs at most",
+    ),
+    "a name in two types": (
+        "q = {C1, B2, B3, B4, B5, B6, B7, B8}\nU(p)\nW(q)\n1 U(C1) => W(C1)\n",
+        r"rule 1 \(.*\) names C1 in two types",
+    ),
     "two types": (
         "q = {A, B}\nU(p)\nW(q)\n1 x != y => (U(x) v W(y))\n",
         r"rule 1 \(.*\) compares constants of two types",
@@ -391,6 +414,47 @@ def test_evidence_without_a_pattern_is_refused():
     facts = "\n".join(f"Friends(P{a},P{b})" for a, b in sorted(pairs))
     logic = read(people(150) + SMOKERS, facts, opened=["Friends"])
     with pytest.raises(InputError, match=r"observed Friends links .* constants without a pattern"):
+        om.marginals(logic, method="counting")
+
+
+def test_a_rule_without_a_weight_is_refused():
+    program = parse("p = {A, B}\nU(p)\nU(x)\n", learning=True)
+    tables = atom_tables(program, parse_database("", program))
+    with pytest.raises(NotLiftableError, match=r"rule 1 \(.*\) has no weight"):
+        fragment.find_fragment(program, tables)
+
+
+def test_a_long_formula_that_is_written_out_is_refused(monkeypatch):
+    monkeypatch.setattr(rewriting, "MOST_PARTS", 10)
+    program = parse("p = {A, B}\nt = {T1, T2, T3, T4}\nR(p,t)\n1 EXIST y,z (R(x,y) ^ R(x,z))\n")
+    tables = atom_tables(program, parse_database("", program))
+    with pytest.raises(NotLiftableError, match=r"rule 1 \(.*\): .* 32 atoms in each grounding"):
+        fragment.find_fragment(program, tables)
+
+
+def test_many_observed_pairs_are_refused_with_their_number(monkeypatch):
+    monkeypatch.setattr(evidence, "MOST_PAIRS", 2)
+    facts = "Friends(P0,P1)\nFriends(P1,P2)\nFriends(P2,P3)\n"
+    logic = read(people(5) + SMOKERS, facts, opened=["Friends"])
+    words = "3 pairs of constants are observed; twins are looked for among 2"
+    with pytest.raises(InputError, match=words):
+        om.marginals(logic, method="counting")
+
+
+def test_many_classes_in_several_groups_are_refused(monkeypatch):
+    monkeypatch.setattr(coordinates, "MOST_CLASSES", 3)
+    facts = "\n".join(f"{0.1 + 0.1 * n:.1f} Smokes(P{n})" for n in range(8))
+    facts += "\nFriends(P0,P1)\nFriends(P1,P0)\n"
+    logic = read(people(8) + SMOKERS, facts, opened=["Smokes", "Friends"])
+    words = "8 classes of constants with different evidence meet in 2 groups"
+    with pytest.raises(InputError, match=words):
+        om.marginals(logic, method="counting")
+
+
+def test_a_sum_that_takes_far_longer_than_expected_is_refused(monkeypatch):
+    monkeypatch.setattr(marginals, "PATIENCE", 1e-9)
+    logic = read(people(60) + SMOKERS)
+    with pytest.raises(LimitError, match="counting takes more than the 1 states expected"):
         om.marginals(logic, method="counting")
 
 

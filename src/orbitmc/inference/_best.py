@@ -32,6 +32,7 @@ from orbitmc.inference.plan import (
     most_seconds,
     order_search_seconds,
     refuse_counting,
+    require_time_to_prepare,
 )
 from orbitmc.inference.query import Names, Program, resolve_query
 from orbitmc.inference.settings import (
@@ -226,6 +227,7 @@ def _search(
     most = int(graph.cardinality.max(initial=1))
     if most > MOST_VALUES:
         raise LimitError(f"a variable has {most} values, a search handles up to {MOST_VALUES}")
+    require_time_to_prepare(graph, settings)
     preparing = EXACT_STEPS * graph.variables + EXACT_STEPS_OF_FACTORS * graph.factors
     problem = prepare(graph) if clock.has_time_for(preparing) else None
     bound = _sum_of_maxima(graph) if problem is None else _find_bound(problem, clock)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from orbitmc import inference
 from orbitmc._util import files as records
 from orbitmc._util.files import lock_file
 from orbitmc._util.interrupts import interruptible
@@ -102,13 +103,20 @@ def answer_checkpoint(
     if query is None and isinstance(model, Model):
         query = query_from_checkpoint(saved, model)
     asked = marginals_query(model, None, query, None, settings, command=command)
+    within = replace(
+        settings, threads=limits.threads, executor=limits.executor, memory=limits.memory
+    )
+    if settings.base == "counts" and not isinstance(asked.model, Model):
+        inference.cells_view(asked.model)  # refuses a program that has no cells
+        cells = inference.CellMarginals(asked.model)
+        return answer_plan(cells, cells.resumed(saved, within), observers)
     asked = asked if settings.base != "partition" else in_pairs(asked)
     question = asked.bind(view_of(asked.model))
     seen = asked.model if isinstance(asked.model, Model) else asked.model.model
     firm = harden(seen) if kernel is None and settings.base != "partition" else None
     plan = Plan(
         firm.model if firm else seen,
-        replace(settings, threads=limits.threads, executor=limits.executor, memory=limits.memory),
+        within,
         f"a run resumed from {saved.path.name}",
         remarks=firm.remarks if firm else seen.doubts,
         ruled_out=ruled_out,

@@ -81,6 +81,9 @@ def answer(
     """
     if query.count is not None and (counted := query.count(settings)) is not None:
         return counted
+    if (cells := _ask_in_cells(query, settings)) is not None:
+        by_counts = replace(settings, method="gibbs", base="counts")
+        return _answer_view(cells, cells_of(query), by_counts, observers, reserve, checkpoint)
     if (pairs := _ask_in_pairs(query, settings)) is not None:
         by_partitions = replace(settings, method="gibbs", base="partition")
         view = view_of(pairs.model)
@@ -136,6 +139,35 @@ def _ask_in_pairs(query: Query[Answer], settings: Settings) -> Query[Answer] | N
     return in_pairs(query) if asked or _prefers_pairs(program, settings) else None
 
 
+def _ask_in_cells(query: Query[Answer], settings: Settings) -> Query[Answer] | None:
+    """The question about cells of constants, where samples of these answer it; None elsewhere.
+
+    They do where that is asked for, and for `auto` where a program is too large to be ground.
+    """
+    program, bind = query.model, query.in_cells
+    if isinstance(program, Model) or bind is None:
+        return None
+    asked = settings.method == "gibbs" and settings.base == "counts"
+    if not asked and (_wants_other_kernels(settings) or not program.prefers_cells):
+        return None
+    return replace(query, bind=lambda view: bind(), count=None)
+
+
+def cells_of(query: Query[Answer]) -> View:
+    """The cells of the program that a query is about."""
+    assert not isinstance(query.model, Model)
+    return inference.cells_view(query.model)
+
+
+def _wants_other_kernels(settings: Settings) -> bool:
+    """Whether settings name a method, or shape one."""
+    return settings.method != "auto" or any(
+        getattr(settings, option.name) != option.default
+        for option in settings_of(Settings).values()
+        if option.methods
+    )
+
+
 def in_pairs(query: Query[Answer]) -> Query[Answer]:
     """The same question about a program whose equivalence relations are not ground."""
     program = query.model
@@ -146,11 +178,7 @@ def in_pairs(query: Query[Answer]) -> Query[Answer]:
 
 def _prefers_pairs(program: MarkovLogic, settings: Settings) -> bool:
     """Whether `auto` samples partitions: nothing else is wanted, and elimination too expensive."""
-    if settings.method != "auto" or any(
-        getattr(settings, option.name) != option.default
-        for option in settings_of(Settings).values()
-        if option.methods
-    ):
+    if _wants_other_kernels(settings):
         return False
     if program.in_pairs is None or len(
         graphs.log_weights.large_factors(program.in_pairs.model.graph)

@@ -151,7 +151,7 @@ def count_best(logic: MarkovLogic, settings: Settings, k: int) -> BestStates | N
         return None
     if k != 1:
         raise InputError("counting finds one best state: constants that are alike make many more")
-    atoms = _AskedAtoms(logic)
+    atoms = AskedAtoms(logic)
     try:
         truth, weight = lifted.best_atoms(lifting.setting, atoms.codes)
     except (lifted.NotLiftableError, LimitError) as refusal:
@@ -174,7 +174,7 @@ def count_draws(logic: MarkovLogic, samples: int, chains: int, settings: Setting
     lifting = plan_counting(logic, settings)
     if lifting is None:
         return None
-    atoms, count = _AskedAtoms(logic), chains * samples
+    atoms, count = AskedAtoms(logic), chains * samples
     room = count * (atoms.size + 8)
     if room >= settings.memory:
         raise LimitError(
@@ -213,13 +213,13 @@ def count_draws(logic: MarkovLogic, samples: int, chains: int, settings: Setting
 
 def count_names(logic: MarkovLogic) -> int:
     """How many atoms draws of a program tell, if it is counted."""
-    return _AskedAtoms(logic).size
+    return AskedAtoms(logic).size
 
 
 def _draw_ground(
     logic: MarkovLogic,
     counted: lifted.Counted,
-    atoms: _AskedAtoms,
+    atoms: AskedAtoms,
     rng: np.random.Generator,
     count: int,
 ) -> tuple[NDArray[np.bool_], Floats]:
@@ -246,7 +246,7 @@ def _draw_ground(
     return truth, weights
 
 
-class _AskedAtoms:
+class AskedAtoms:
     """Atoms that a program was asked about, each once; large predicates only if they are named."""
 
     def __init__(self, logic: MarkovLogic) -> None:
@@ -278,7 +278,7 @@ class _AskedAtoms:
         return len(self.names)
 
 
-def _about_states(reason: str, atoms: _AskedAtoms, settings: Settings, begun: float) -> About:
+def _about_states(reason: str, atoms: AskedAtoms, settings: Settings, begun: float) -> About:
     words = [f"name atoms of {', '.join(atoms.left_out)} to see them: they are too many"]
     return About(
         method="counting",
@@ -389,7 +389,8 @@ def counting_cost(logic: MarkovLogic) -> CountingCost:
     except ContradictionError as error:
         lifting = str(error)
     if isinstance(lifting, str):
-        return CountingCost(atoms, None, None, None, lifting)
+        instead = "; cells of its constants are sampled instead" if logic.prefers_cells else ""
+        return CountingCost(atoms, None, None, None, f"{lifting}{instead}")
     return CountingCost(atoms, lifting.states, lifting.seconds, lifting.most_cells, None)
 
 

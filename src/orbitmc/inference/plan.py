@@ -55,6 +55,8 @@ ENOUGH_SECONDS = 0.05  # of an elimination: to search an order takes as long
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
 MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be affordable
 NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
+SECONDS_PER_EDGE = 2e-6  # at least, between a model and its first sample
+GRACE_SECONDS = 1.0  # by which an answer may be late
 ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
 MAX_BLOCK_GIBBS_VARIABLES = (
     4_000  # variables for which blocks are chosen unasked: more take minutes
@@ -117,7 +119,8 @@ class Plan:
 
     def record(self) -> dict[str, Any]:
         """What a checkpoint needs to say, so that the same kernel can be built again."""
-        own_kernel = {} if self.kernel is None else {"own": type(self.kernel).__name__}
+        ours = self.kernel is None or self.settings.base == "counts"
+        own_kernel = {} if ours else {"own": type(self.kernel).__name__}
         return {
             "kernel": {**self.settings.kernel(), **own_kernel},
             "ruled_out": list(self.ruled_out),
@@ -158,21 +161,22 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
 
+    require_time_to_prepare(model.graph, settings)
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
-    spent = _spent(settings)
+    spent = seconds_spent(settings)
     return Plan(model, settings, reason, kernel=kernel, remarks=model.doubts, seconds=spent)
 
 
-def _spent(settings: Settings) -> float:
+def seconds_spent(settings: Settings) -> float:
     """How much of the time that was asked for is over; none if nobody asked for any."""
     return 0.0 if settings.seconds is None else spent_before()
 
 
 def asked_at(settings: Settings) -> float:
     """When the question was asked, on the clock that stands still while code compiles."""
-    return working_time() - _spent(settings)
+    return working_time() - seconds_spent(settings)
 
 
 def plan_model(
@@ -215,6 +219,11 @@ def plan_model(
     return _plan_firm(model, settings, choose)
 
 
+def plan_whole(model: Model, settings: Settings) -> Plan:
+    """Choose one method for all marginals of a model."""
+    return plan_model(model, settings, collapses=True, eliminate=plan_marginals)
+
+
 def plan_components(model: Model, settings: Settings) -> Plan:
     """Let `auto` eliminate what it can: all components, or all but the largest ones.
 
@@ -226,7 +235,7 @@ def plan_components(model: Model, settings: Settings) -> Plan:
 
 def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]) -> Plan:
     """Choose for a model whose weights can be added up, and say what that took."""
-    begun, before = asked_at(settings), _spent(settings)
+    begun, before = asked_at(settings), seconds_spent(settings)
     settings.require_use()
     refuse_counting(settings)
     settings.schedule()  # refuses two ends
@@ -236,6 +245,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
         with Stopwatch() as planning:
             if settings.base == "partition":
                 return _plan_partitions(model, settings, begun)
+            if settings.base == "counts":
+                raise InputError(NO_CELLS)
             firm = harden(model)
             plan = choose(firm.model)
     except ContradictionError as error:
@@ -243,6 +254,9 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     chosen = with_block_work(plan.settings)
     spent = before + planning.seconds
     return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
+
+
+NO_CELLS = "base=counts is for marginals of Markov logic programs: it samples cells of constants"
 
 
 def refuse_counting(settings: Settings) -> None:
@@ -303,7 +317,7 @@ def split_components(model: Model, settings: Settings) -> Split | None:
 
 
 def _has_time_to_split(settings: Settings) -> bool:
-    return settings.seconds is None or _spent(settings) <= SPLIT_SHARE * settings.seconds
+    return settings.seconds is None or seconds_spent(settings) <= SPLIT_SHARE * settings.seconds
 
 
 def with_block_work(settings: Settings) -> Settings:
@@ -318,6 +332,7 @@ def _plan_as_requested(
     model: Model, settings: Settings, features: AskedFeatures | None = None
 ) -> Plan:
     """Sample by the method that was asked for."""
+    require_time_to_prepare(model.graph, settings)
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
     settings = _fit_slices_to_seconds(model.graph, settings)
     in_blocks = _plan_blocks_if_frozen(model, settings, reason)
@@ -334,6 +349,7 @@ def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
             f"log-weights that range over more than {WIDEST:g} need the rules of {names} to be "
             "ground; the methods mcsat and gibbs do that"
         )
+    require_time_to_prepare(model.graph, settings)
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     several = len(model.equivalences) > 1
@@ -343,7 +359,7 @@ def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
         settings,
         f"{names} {words}, and rules that say so need no grounding",
         remarks=model.doubts,
-        seconds=_spent(settings),
+        seconds=seconds_spent(settings),
         ruled_out=("exact", "lmh", "lifted", "mcsat"),
         begun=begun,
     )
@@ -409,6 +425,7 @@ def _plan_sampling(
     """Sample, because exact elimination was ruled out."""
     _require_few_values(model, reason)
 
+    require_time_to_prepare(model.graph, settings)
     settings = fit_to_budget(model.graph, settings)
     plain = replace(settings, method="gibbs")
     if settings.scan == "random" or settings.base == "low-width":
@@ -753,6 +770,16 @@ def prepare_within(graph: FactorGraph, schedule: Schedule) -> PreparedGraph:
         return conditionals.prepare(graph)
     affordable = int(PREPARING_SHARE * schedule.seconds * LIMITS_PER_SECOND)
     return conditionals.prepare(graph, most_limits=max(affordable, conditionals.FEW_LIMITS))
+
+
+def require_time_to_prepare(graph: FactorGraph, settings: Settings) -> None:
+    """Refuse a model that cannot be made ready for sampling in the seconds that were asked for."""
+    needed = SECONDS_PER_EDGE * len(graph.scope)
+    if settings.seconds is not None and needed > settings.seconds + GRACE_SECONDS:
+        raise LimitError(
+            f"to make {graph.variables:,} variables and {graph.factors:,} factors ready takes "
+            f"about {needed:.2g} s: ask for more seconds"
+        )
 
 
 def fit_to_budget(graph: FactorGraph, settings: Settings) -> Settings:

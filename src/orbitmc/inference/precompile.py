@@ -30,6 +30,7 @@ from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
 from orbitmc.groups.decomposition import exchangeable_rows
 from orbitmc.inference._best import best
+from orbitmc.inference._draws import draws
 from orbitmc.inference._log_z import log_z
 from orbitmc.inference._marginals import marginals
 from orbitmc.inference.lift import parse_generators
@@ -255,6 +256,20 @@ def _partitions() -> None:
         asked.marginals(replace(limits, method="gibbs", base="partition"))
 
 
+def _counts() -> None:
+    """Count a program in every way, and sample cells of its constants."""
+    program = parse(SMOKERS)
+    for facts in ("", "0.3 Smokes(A)\n0.6 Smokes(B)\nFriends(A, B)\n"):
+        known = parse_database(facts, program)
+        asked = ground_program(program, known, opened=["Smokes", "Friends"])
+        asked.marginals(Settings(method="counting"))
+        best(asked, method="counting")
+        draws(asked, method="counting", samples=2, chains=1)
+    for lanes in (LANES, LANE_UNIT):
+        limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
+        asked.marginals(replace(limits, method="gibbs", base="counts"))
+
+
 def _compile_log_weights() -> None:
     """Mix jumps in, and weigh states as a race does that guesses how often jumps succeed."""
     _ask(spins, method="lmh", alpha=0.8)
@@ -292,6 +307,7 @@ QUESTIONS: Mapping[str, Callable[[], None]] = {
     "low-width": _low_width,
     "programs": _programs,
     "partition": _partitions,
+    "counts": _counts,
     **{name: partial(_jumps, name) for name in MOVES},
 }
 """What to ask, by the name of what it compiles."""

@@ -70,6 +70,7 @@ Meaning = Literal["formula", "alchemy"]
 TRUTH = ("true",)
 MOST_RULE_GROUNDINGS = 30_000  # of equivalence relations: elimination affords none with more
 MOST_OPEN_ITEMS, ALMOST_ALL = 12, 0.9  # elimination of all pairs has a width of n²/4: too much
+MANY_ATOMS = 100_000  # of a program whose cells are sampled, if it cannot be counted
 GROUND_AT_ONCE = 10_000  # unknown atoms: a program with more may be counted instead
 CLAUSAL = ("alchemy", "lomrf")  # dialects whose tools divide weights among clauses
 
@@ -171,6 +172,22 @@ class ProgramSource:
         except lifted.NotLiftableError as refusal:
             return str(refusal)
 
+    @cached_property
+    def cells(self) -> lifted.CellChain | str:
+        """How to sample cells of constants, or why that cannot be done."""
+        try:
+            chain = lifted.build_cell_chain(self.program, self.atoms)
+        except lifted.NotLiftableError as refusal:
+            return str(refusal)
+        if chain.kernel.forbidden.any():
+            return "hard rules forbid pairs of cells, which may keep chains from moving"
+        return chain
+
+    @cached_property
+    def prefers_cells(self) -> bool:
+        """Whether a program has so many atoms that cells of constants are sampled instead."""
+        return self.unknown_atoms > MANY_ATOMS and not isinstance(self.cells, str)
+
 
 @dataclass(frozen=True, repr=False)
 class MarkovLogic(HtmlRepr):
@@ -202,6 +219,11 @@ class MarkovLogic(HtmlRepr):
     def ground(self) -> Ground:
         """The program on its constants."""
         return self.source.ground
+
+    @property
+    def prefers_cells(self) -> bool:
+        """Whether cells of constants are sampled, because there are too many atoms."""
+        return not self.is_ground and not self.conjunctions and self.source.prefers_cells
 
     @cached_property
     def in_pairs(self) -> "MarkovLogic | None":
@@ -393,10 +415,11 @@ def ground_program(
     if meaning == "alchemy":
         program = split_into_clauses(program, universe(program, [known]))
     source = ProgramSource(program, known, world, max_groundings, memory, watch)
-    if source.unknown_atoms > GROUND_AT_ONCE and isinstance(source.lifting, str):
+    can_wait = _can_wait(source)
+    if source.unknown_atoms > GROUND_AT_ONCE and not can_wait:
         which = "all rules but those of relations" if source.is_too_wide else "all rules"
         remarks.append(f"{which} are ground, because counting cannot answer: {source.lifting}")
-    if not _can_wait(source) and not source.is_too_wide:
+    if not can_wait and not source.is_too_wide:
         _ = source.ground  # what cannot be ground is refused while it is read
     joined = read_conjunctions(query, program) if query is not None else ()
     asked_about = patterns or _unknown_patterns(source)
@@ -404,8 +427,9 @@ def ground_program(
 
 
 def _can_wait(source: ProgramSource) -> bool:
-    """Whether a program is large and can be counted: perhaps nobody needs its groundings."""
-    return source.unknown_atoms > GROUND_AT_ONCE and not isinstance(source.lifting, str)
+    """Whether a program is large and can be lifted: perhaps nobody needs its groundings."""
+    large = source.unknown_atoms > GROUND_AT_ONCE
+    return large and (not isinstance(source.lifting, str) or source.prefers_cells)
 
 
 def _unknown_patterns(source: ProgramSource) -> tuple[Pattern, ...]:

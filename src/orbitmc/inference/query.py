@@ -302,7 +302,7 @@ class Query(Generic[Answer]):
 
     Of a program, `count` answers without grounding, or gives None if that is not wanted. A question
     that looks at nothing but samples may be put to a program whose equivalence relations are not
-    ground; `in_pairs` binds it.
+    ground; `in_pairs` binds it. `in_cells` samples the cells of a program that is not ground.
     """
 
     model: Model | Program
@@ -310,3 +310,4 @@ class Query(Generic[Answer]):
     bind: Callable[[View], Question[Answer]]
     count: Callable[[Settings], Answer | None] | None = None
     in_pairs: Callable[[View], Question[Answer]] | None = None
+    in_cells: Callable[[], Question[Answer]] | None = None

@@ -28,6 +28,7 @@ from orbitmc._simd.random import (
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Numbers, Width, short_repr, zeros
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.feasibility import possible_states
 from orbitmc.kernels.protocol import steps
 
 
@@ -88,13 +89,18 @@ class CountGibbs(NamedTuple):
         return self, memory
 
     def starts(self, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
-        """Cells drawn at each mode in turn, lane after lane: columns begin at different modes."""
+        """Cells drawn at each mode in turn, lane after lane: columns begin at different modes.
+
+        Where zeros forbid what was drawn, a lane begins in a state that is possible.
+        """
         rng = np.random.default_rng(seed)
         values = np.zeros((graph.variables, lanes), dtype=np.uint8)
         for lane in range(lanes):
             chances = np.cumsum(self.modes[lane % len(self.modes)], axis=1)
             drawn = rng.random((graph.variables, 1)) * chances[:, -1:]
             values[:, lane] = (chances <= drawn).sum(axis=1)
+        if not self.smooth:
+            return possible_states(graph, lanes, seed, values.astype(np.int16))
         return values
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> CountMemory:

@@ -42,9 +42,11 @@ from orbitmc.mln.language.syntax import Program
 
 MOST_CELLS = 64  # of a constant
 MOST_PATTERNS = 4096  # of what is observed of pairs
-MODE_STEPS = 400  # of a fixed point
-MODE_TOLERANCE = 1e-6  # of chances of cells
-SAME_MODE = 1e-3  # difference of the shares of cells
+MODE_STEPS = 200  # of a fixed point
+MODE_TOLERANCE = 1e-4  # of chances of cells: chains start there, and find the rest
+CORNER = 0.01  # of a corner from which a mode is looked for, in each other cell
+FORBIDDEN = -50.0  # nats, in the place of zeros while modes are looked for
+SAME_MODE = 0.02  # difference of the shares of cells
 FAR_MODE = 60.0  # nats: modes below the largest by more are left out
 DAMPING = 0.5
 
@@ -421,71 +423,65 @@ def _find_modes(kernel: CountGibbs, sizes: Ints) -> tuple[list[Floats], list[flo
     count = len(sizes)
     if not count:
         return [np.zeros((0, 1))], [0.0]
-    most = kernel.log_u.shape[1]
-    there = np.arange(most) < sizes[:, None]
-    begins = [np.where(there, 1.0, 0.0)]
+    field, most = _MeanField(kernel), kernel.log_u.shape[1]
+    possible = np.isfinite(kernel.log_u)
+    begins = [possible.astype(np.float64)]
     for cell in range(most):
-        corner = np.where(there, 1e-3, 0.0)
-        corner[np.arange(count), np.minimum(cell, sizes - 1)] = 1.0
-        begins.append(corner)
-    owner = np.repeat(np.arange(count), lengths(kernel.partner_start))
+        corner = np.where(possible, CORNER, 0.0)
+        corner[np.arange(count), np.minimum(cell, sizes - 1)] += 1.0
+        begins.append(np.where(possible, corner, 0.0))
     modes: list[Floats] = []
     heights: list[float] = []
     for begin in begins:
-        allowed = np.where(np.isfinite(kernel.log_u), begin, 0.0)
-        total = allowed.sum(axis=1, keepdims=True)
-        chances = np.where(total > 0, allowed, np.isfinite(kernel.log_u).astype(float))
-        chances = chances / chances.sum(axis=1, keepdims=True)
-        chances = _settle_field(kernel, chances, owner)
+        chances = field.settle(begin / begin.sum(axis=1, keepdims=True))
         shares = chances.mean(axis=0)
         if all(np.abs(shares - mode.mean(axis=0)).max() > SAME_MODE for mode in modes):
             modes.append(chances)
-            heights.append(_height(kernel, chances, owner))
-        check_interrupt()
+            heights.append(field.height(chances))
     return modes, heights
 
 
-FORBIDDEN = -50.0  # nats, in the place of zeros while modes are looked for
+class _MeanField:
+    """What cells of a constant weigh on average, if those of others are independent."""
 
+    def __init__(self, kernel: CountGibbs) -> None:
+        self.log_u, most = kernel.log_u, kernel.log_u.shape[1]
+        self.log_r = kernel.log_r + FORBIDDEN * kernel.forbidden
+        count = len(self.log_r)
+        cells = kernel.first_cell.astype(np.int64)[:, None] + np.arange(most)
+        self.cells = np.minimum(cells, count - 1)  # beyond its own, chances are 0
+        self.owner = np.repeat(np.arange(len(cells)), lengths(kernel.partner_start))
+        self.partner = kernel.partner.astype(np.int64)
+        self.told = np.maximum(kernel.correction, FORBIDDEN)[kernel.pattern.astype(np.int64)]
 
-def _field(kernel: CountGibbs, chances: Floats, owner: Ints) -> Floats:
-    """What all others weigh for each cell of each constant, on average over their chances."""
-    first, most = kernel.first_cell.astype(np.int64), chances.shape[1]
-    log_r = kernel.log_r + FORBIDDEN * kernel.forbidden
-    cells = first[:, None] + np.arange(most)
-    inside = cells < len(log_r)
-    counts = np.bincount(
-        np.where(inside, cells, 0).ravel(),
-        weights=np.where(inside, chances, 0.0).ravel(),
-        minlength=len(log_r),
-    )
-    rows = np.minimum(cells, len(log_r) - 1)
-    field = (log_r @ counts)[rows]
-    own = np.zeros_like(field)
-    for mine in range(most):
-        own += log_r[rows, np.minimum(first + mine, len(log_r) - 1)[:, None]] * chances[:, [mine]]
-    field = field - own
-    if len(owner):
-        tables = np.maximum(kernel.correction, FORBIDDEN)[kernel.pattern.astype(np.int64)]
-        told = np.einsum("eij,ej->ei", tables, chances[kernel.partner.astype(np.int64)])
-        np.add.at(field, owner, told)
-    return np.asarray(field)
+    def of(self, chances: Floats) -> Floats:
+        """The weights of cells by what others are."""
+        variables, most = chances.shape
+        counts = np.bincount(self.cells.ravel(), weights=chances.ravel(), minlength=len(self.log_r))
+        field = np.asarray((self.log_r @ counts)[self.cells])
+        for mine in range(most):  # nobody meets itself
+            field -= self.log_r[self.cells, self.cells[:, [mine]]] * chances[:, [mine]]
+        for own in range(most if len(self.owner) else 0):
+            told = np.zeros(len(self.owner))
+            for theirs in range(most):
+                told += self.told[:, own, theirs] * chances[self.partner, theirs]
+            field[:, own] += np.bincount(self.owner, weights=told, minlength=variables)
+        return field
 
+    def settle(self, chances: Floats) -> Floats:
+        """The fixed point that chances lead to."""
+        for _ in range(MODE_STEPS):
+            following = normalise(self.log_u + self.of(chances))
+            change = float(np.abs(following - chances).max())
+            chances = DAMPING * chances + (1 - DAMPING) * following
+            if change < MODE_TOLERANCE:
+                break
+            check_interrupt()
+        return chances
 
-def _settle_field(kernel: CountGibbs, chances: Floats, owner: Ints) -> Floats:
-    for _ in range(MODE_STEPS):
-        following = normalise(kernel.log_u + _field(kernel, chances, owner))
-        change = float(np.abs(following - chances).max())
-        chances = DAMPING * chances + (1 - DAMPING) * following
-        if change < MODE_TOLERANCE:
-            break
-    return chances
-
-
-def _height(kernel: CountGibbs, chances: Floats, owner: Ints) -> float:
-    """A bound on log Z by the mean field: energy and entropy."""
-    log_u = np.where(chances > 0, kernel.log_u, 0.0)
-    log_u = np.where(np.isfinite(log_u), log_u, 0.0)
-    energy = chances * (log_u + 0.5 * _field(kernel, chances, owner))
-    entropy = -chances * np.log(np.where(chances > 0, chances, 1.0))
-    return math.fsum([float(energy.sum()), float(entropy.sum())])
+    def height(self, chances: Floats) -> float:
+        """A bound on log Z: energy and entropy."""
+        log_u = np.where(chances > 0, self.log_u, 0.0)
+        energy = chances * (log_u + 0.5 * self.of(chances))
+        entropy = -chances * np.log(np.where(chances > 0, chances, 1.0))
+        return math.fsum([float(energy.sum()), float(entropy.sum())])

@@ -407,15 +407,7 @@ def _sorted_rules(
             )
     formula = _decide(number, rule, program, everything)
     elements = tuple(element for element, kind in kind_of.items() if kind in here)
-    if len(elements) > 2:
-        variables = [element.name for element in elements if isinstance(element, Variable)]
-        raise NotLiftableError(
-            f"{describe_rule(number, rule)} has {_count(len(elements))} variables or constants "
-            f"({', '.join(element.name for element in elements)}); lifting needs at most two"
-            if len(variables) < len(elements)
-            else f"{describe_rule(number, rule)} has {_count(len(elements))} variables "
-            f"({', '.join(variables)}); lifting needs at most two"
-        )
+    assert len(elements) <= 2, "types of further ones are written out, or refused"
     choices = [_sorts_of(element, kind_of[element], everything, sorts) for element in elements]
     for chosen in itertools.product(*choices):
         yield SortedRule(number, times, weight, formula, elements, chosen)

@@ -235,6 +235,7 @@ ROUNDING = 1e-6
 KINDS = {kind.__name__: kind for kind in (RaoBlackwellTally, ValueTally)}
 KINDS |= {"BlockTally": RaoBlackwellTally, "BlockValueTally": ValueTally}  # of kernels with blocks
 KINDS |= {"PartitionTally": RaoBlackwellTally, "PartitionValueTally": ValueTally}  # and of items
+KINDS |= {"CountTally": RaoBlackwellTally}  # of cells of constants
 
 
 def warn_user(message: str) -> None:

@@ -1,0 +1,375 @@
+"""Marginals of programs whose cells are sampled: open pairs are summed out and never ground."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orbitmc import lifted
+from orbitmc._util.arrays import Bytes, Floats, Numbers
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.features import sums_by_column
+from orbitmc.estimate.marginals import Columns, Marginals, certain_columns, concatenate_columns
+from orbitmc.estimate.verdicts import BELIEVED, CODE, EXACT, OBSERVED, SEVEREST
+from orbitmc.inference.answer import run_chains, summarise_run
+from orbitmc.inference.counting import AskedAtoms
+from orbitmc.inference.feature_sampling import NOBODY, sample_feature
+from orbitmc.inference.plan import (
+    Plan,
+    asked_at,
+    fit_to_budget,
+    require_memory,
+    sampling_bytes,
+    seconds_spent,
+)
+from orbitmc.inference.program import TRUTH
+from orbitmc.inference.query import View
+from orbitmc.lifted.cells import PairField
+from orbitmc.lifted.evidence import Field
+from orbitmc.lifted.marginals import normalise, proposition_weights
+from orbitmc.mln import grounding
+from orbitmc.mln.data.database import TRUE, UNKNOWN
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from orbitmc.estimate.features import Features
+    from orbitmc.graph.evidence import Evidence
+    from orbitmc.inference.cache import CachedElimination
+    from orbitmc.inference.program import MarkovLogic
+    from orbitmc.inference.settings import Settings
+    from orbitmc.mln.data.database import Ints
+    from orbitmc.sampling.checkpoint import Checkpoint
+    from orbitmc.sampling.run import RunObserver
+
+MOST_PAIRS = 10_000  # atoms of pairs that may be asked about
+
+
+def cells_view(program: MarkovLogic) -> View:
+    """The cells of a program's constants, as a model to sample; refused if it has none."""
+    chain = program.source.cells
+    if isinstance(chain, str):
+        raise InputError(f"the cells of this program cannot be sampled: {chain}")
+
+    def find(name: str) -> None:
+        raise InputError(f"{name!r} is not a cell")
+
+    return View(chain.model, chain.model.names, find)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class CellMarginals:
+    """How probable atoms are, by samples of the cells of constants."""
+
+    program: MarkovLogic
+    can_resume = True
+    scopes = None
+    needs = None
+
+    @property
+    def chain(self) -> lifted.CellChain:
+        chain = self.program.source.cells
+        assert not isinstance(chain, str)
+        return chain
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> None:
+        return None
+
+    def plan(self, settings: Settings) -> Plan:
+        settings.require_use()
+        settings.schedule()  # refuses two ends
+        begun, model, kernel = asked_at(settings), self.chain.model, self.chain.kernel
+        if settings.estimator == "control-variates":
+            settings = replace(settings, estimator="rao-blackwell")
+        settings = fit_to_budget(model.graph, settings)
+        require_memory(sampling_bytes(model.graph, settings), settings)
+        return Plan(
+            model,
+            settings,
+            self._reason(),
+            kernel=kernel,
+            seconds=seconds_spent(settings),
+            ruled_out=("exact", "lmh", "lifted", "mcsat"),
+            begun=begun,
+        )
+
+    def resumed(self, saved: Checkpoint, settings: Settings) -> Plan:
+        """Go on with a run that was kept."""
+        reason = f"a run resumed from {saved.path.name}"
+        return Plan(
+            self.chain.model,
+            settings,
+            f"{reason}; {self._reason()}",
+            kernel=self.chain.kernel,
+            checkpoint=saved,
+        )
+
+    def _reason(self) -> str:
+        chain, source = self.chain, self.program.source
+        pairs = len(chain.kernel.partner) // 2
+        words = (
+            f"cells of {len(chain.sort):,} constants with {pairs:,} observed pairs instead of "
+            f"{source.unknown_atoms:,} atoms"
+        )
+        if chain.left_out:
+            gaps = ", ".join(f"{gap:,.0f}" for gap in chain.left_out)
+            words += f"; other modes are {gaps} nats below the largest"
+        return words
+
+    def from_elimination(self, plan: Plan) -> Marginals:
+        raise AssertionError("cells are sampled")
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Marginals:
+        asked = AskedAtoms(self.program)
+        readers = [_Reader(self.chain, *entry) for entry in asked.codes]
+        pairs = [pair for reader in readers for pair in reader.pairs()]
+        if len(pairs) > MOST_PAIRS:
+            raise LimitError(
+                f"the query asks about {len(pairs):,} pairs of constants, the limit is "
+                f"{MOST_PAIRS:,}; name fewer"
+            )
+        saved = plan.checkpoint is not None or plan.settings.checkpoint is not None
+        if pairs and saved:
+            raise InputError("a checkpoint keeps no pairs of constants: ask about others")
+        features: Features | None = None
+        if pairs:
+            feature = _PairAtoms(pairs)
+            everything = range(len(plan.model.names))
+            estimate = sample_feature(
+                cells_view(self.program), plan, feature, observers, lambda: everything
+            )
+            cells, features = estimate.marginals, estimate.features()
+        else:
+            run, chosen = run_chains(plan, observers, None)
+            cells = summarise_run(run, plan, chosen)
+        columns, first = [], 0
+        for reader in readers:
+            columns.append(reader.columns(cells.columns, features, first))
+            first += len(list(reader.pairs()))
+        about = replace(cells.about, method="gibbs", warnings=self._warnings(cells, asked))
+        return Marginals(concatenate_columns(columns), about)
+
+    def _warnings(self, cells: Marginals, asked: AskedAtoms) -> tuple[str, ...]:
+        warnings = list(cells.about.warnings)
+        if self.chain.modes > 1 and not cells.converged:
+            warnings.append(
+                f"the cells have {self.chain.modes} modes, and chains start at all of them: if "
+                "they do not cross between modes, nobody knows how probable each is"
+            )
+        if asked.left_out:
+            words = ", ".join(asked.left_out)
+            warnings.append(f"name atoms of {words} to see them: they are too many")
+        return tuple(warnings)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """An atom of two constants: its variables or sure cells, and its chance in each two cells."""
+
+    variables: tuple[int, int]
+    sure: tuple[int, int]
+    chances: Floats
+
+
+class _PairAtoms:
+    """Chances of atoms of pairs, given the cells of their constants."""
+
+    averaged = NOBODY
+
+    def __init__(self, pairs: Sequence[_Pair]) -> None:
+        self.pairs, self.rows = pairs, len(pairs)
+        both = {variable for pair in pairs for variable in pair.variables if variable >= 0}
+        self.variables: Numbers = np.array(sorted(both), dtype=np.int64)
+        self.place = {variable: place for place, variable in enumerate(self.variables.tolist())}
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        return np.array([sums_by_column(self._chance(pair, states)) for pair in self.pairs])
+
+    def _chance(self, pair: _Pair, states: Bytes) -> Floats:
+        cells = [
+            states[self.place[variable]] if variable >= 0 else np.full(states.shape[1], sure)
+            for variable, sure in zip(pair.variables, pair.sure, strict=True)
+        ]
+        return np.asarray(pair.chances[cells[0], cells[1]])
+
+    def errors(self, means: Floats) -> Floats:
+        return np.asarray(means.std(axis=1, ddof=1) / np.sqrt(means.shape[1]))
+
+
+class _Reader:
+    """Turns cells into atoms of one predicate."""
+
+    def __init__(self, chain: lifted.CellChain, predicate: str, codes: Ints) -> None:
+        self.chain, self.predicate, self.codes = chain, predicate, codes
+        fragment = chain.fragment
+        self.atoms, self.schema = fragment.atoms[predicate], fragment.schemas[predicate]
+        columns = self.atoms.arguments(codes, fragment.universe)
+        types = fragment.program.predicates[predicate].types
+        self.status = self.atoms.status(codes)
+        self.value = codes % self.atoms.width if self.schema.values else np.ones_like(codes)
+        self.keys = [columns[place] for place in self.schema.written]
+        self.sorts, self.places = [], []
+        for place in self.schema.elements:
+            sort = fragment.sort_of[types[place]][columns[place]]
+            member = np.zeros_like(sort)
+            for number in np.unique(sort).tolist():
+                here = sort == number
+                member[here] = np.searchsorted(fragment.sorts[number].members, columns[place][here])
+            self.sorts.append(sort)
+            self.places.append(member)
+        self.is_pair = np.zeros(len(codes), np.bool_)
+        if len(self.sorts) == 2:
+            self.is_pair = (self.sorts[0] != self.sorts[1]) | (self.places[0] != self.places[1])
+
+    @property
+    def names(self) -> list[str]:
+        return grounding.atom_names(self.atoms, self.codes, self.chain.fragment.universe)
+
+    def _field(self, atom: int) -> Field:
+        return Field(self.predicate, tuple(int(key[atom]) for key in self.keys))
+
+    def pairs(self) -> Iterator[_Pair]:
+        """Atoms of pairs that are not known."""
+        chain = self.chain
+        for atom in np.flatnonzero(self.is_pair & (self.status == UNKNOWN)).tolist():
+            ends = [
+                (int(s[atom]), int(p[atom])) for s, p in zip(self.sorts, self.places, strict=True)
+            ]
+            forward = ends[0] < ends[1]
+            (s, a), (t, b) = ends if forward else ends[::-1]
+            place = PairField(self._field(atom), forward)
+            law = chain.pair_chances(s, t, place, a, b)[:, :, int(self.value[atom])]
+            yield _Pair(
+                (int(chain.variable_of[s][a]), int(chain.variable_of[t][b])),
+                (int(chain.sure[s][a]), int(chain.sure[t][b])),
+                law,
+            )
+
+    def columns(self, cells: Columns, features: Features | None, first: int) -> Columns:
+        """All atoms: known ones, those of one constant, and those of pairs from `first` on."""
+        known = np.flatnonzero(self.status != UNKNOWN)
+        unknown = self.status == UNKNOWN
+        names = np.array(self.names, dtype=object)
+        holds = (self.status[known] == TRUE).astype(np.float64)
+        parts = [_certain(names[known], holds, OBSERVED)]
+        order = [known]
+        single = np.flatnonzero(unknown & ~self.is_pair)
+        for rows, columns in self._single_columns(cells, names, single):
+            parts.append(columns)
+            order.append(rows)
+        pairs = np.flatnonzero(unknown & self.is_pair)
+        if len(pairs):
+            assert features is not None
+            parts.append(self._pair_columns(cells, features, names[pairs], first, len(pairs)))
+            order.append(pairs)
+        together = concatenate_columns(parts)
+        return together.take(np.argsort(np.concatenate(order)))
+
+    def _single_columns(
+        self, cells: Columns, names: NDArray[Any], rows: Ints
+    ) -> Iterator[tuple[Ints, Columns]]:
+        """Atoms of one constant each, or of none."""
+        chain = self.chain
+        if not self.sorts:
+            chances = np.array([self._proposition(atom) for atom in rows.tolist()])
+            yield rows, _certain(names[rows], chances, EXACT)
+            return
+        for field, same in self._fields(rows):
+            for sort in np.unique(self.sorts[0][same]).tolist():
+                some = same[self.sorts[0][same] == sort]
+                places = self.places[0][some]
+                chances = chain.field_chances(sort, field, self.value[some], places)
+                variable = chain.variable_of[sort][places]
+                fixed = variable < 0
+                sure = chances[fixed, chain.sure[sort][places[fixed]]]
+                yield some[fixed], _certain(names[some[fixed]], sure, EXACT)
+                yield (
+                    some[~fixed],
+                    _combine(cells, names[some[~fixed]], variable[~fixed], chances[~fixed]),
+                )
+
+    def _fields(self, rows: Ints) -> Iterator[tuple[Field, Ints]]:
+        """Atoms of one field each."""
+        if not self.keys:
+            yield Field(self.predicate, ()), rows
+            return
+        unique, which = np.unique(np.array(self.keys).T[rows], axis=0, return_inverse=True)
+        for number, key in enumerate(unique.tolist()):
+            yield Field(self.predicate, tuple(key)), rows[which.reshape(-1) == number]
+
+    def _proposition(self, atom: int) -> float:
+        law = normalise(proposition_weights(self.chain.known[self._field(atom)]))
+        return float(law[self.value[atom]])
+
+    def _pair_columns(
+        self, cells: Columns, features: Features, names: NDArray[Any], first: int, count: int
+    ) -> Columns:
+        rows = slice(first, first + count)
+        verdicts = [features.row(number).verdict() for number in range(first, first + count)]
+        worst = _worst(cells)
+        codes = [CODE[worst if v in BELIEVED and worst else v] for v in verdicts]
+        return Columns(
+            names.tolist(),
+            [TRUTH] * count,
+            np.arange(count + 1),
+            features.probability[rows],
+            features.standard_error[rows],
+            features.low[rows],
+            features.high[rows],
+            features.ess[rows],
+            features.r_hat[rows],
+            features.rare[rows],
+            np.array(codes, dtype=np.uint8),
+            np.zeros(count, dtype=np.int64),
+        )
+
+
+def _worst(cells: Columns) -> str:
+    """The severest verdict on cells that is not to be believed; nothing if all are."""
+    doubted = [v for v in cells.counts() if v not in BELIEVED]
+    return min(doubted, key=SEVEREST.index) if doubted else ""
+
+
+def _certain(names: NDArray[Any], chances: Floats, verdict: str) -> Columns:
+    return certain_columns(names.tolist(), [TRUTH] * len(names), chances, verdict)
+
+
+def _combine(cells: Columns, names: NDArray[Any], variable: Ints, chances: Floats) -> Columns:
+    """Atoms that hold with some chance in each cell of a constant.
+
+    A sum of probabilities has no larger error than theirs together; what is the same in all cells
+    adds none.
+    """
+    size = chances.shape[1]
+    rows = cells.start[variable][:, None] + np.arange(size)
+    p = cells.probability[rows]
+    probability = (p * chances).sum(axis=1)
+
+    def spread(widths: Floats) -> Floats:
+        bounds = [
+            (np.abs(chances - chances[:, [base]]) * widths).sum(axis=1) for base in range(size)
+        ]
+        return np.asarray(np.min(bounds, axis=0))
+
+    half = spread(np.maximum(p - cells.low[rows], cells.high[rows] - p))
+    return Columns(
+        names.tolist(),
+        [TRUTH] * len(names),
+        np.arange(len(names) + 1),
+        probability,
+        spread(cells.standard_error[rows]),
+        np.maximum(probability - half, 0.0),
+        np.minimum(probability + half, 1.0),
+        cells.ess[rows].min(axis=1),
+        cells.r_hat[rows].max(axis=1),
+        cells.rare[rows].any(axis=1),
+        cells.verdict[variable],
+        cells.part[variable],
+    )
