@@ -35,7 +35,8 @@ def sparse(seed=1, variables=60, degree=2.4, values=2, scale=0.6):
 @pytest.fixture(autouse=True)
 def too_wide(monkeypatch):
     """Nothing is eliminated as a whole, and the clock chooses no jumps."""
-    monkeypatch.setattr(planning, "plan_elimination", lambda graph, settings: (None, "too wide"))
+    for plan in ("plan_elimination", "plan_marginals"):
+        monkeypatch.setattr(planning, plan, lambda graph, settings: (None, "too wide"))
     monkeypatch.setattr("orbitmc.inference.answer.find_elimination", lambda *question: None)
     monkeypatch.setattr(
         "orbitmc.tuning.run_race",

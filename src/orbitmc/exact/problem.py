@@ -12,6 +12,7 @@ from orbitmc.errors import ContradictionError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum, require_narrow, sum_of_tables
 from orbitmc.graph.probing import Decided, Probed
+from orbitmc.graph.transforms import join_equal_axes
 
 LONGEST_EXPANDED = 6
 """Clauses up to this length become one table; longer ones a chain of small tables."""
@@ -320,13 +321,7 @@ def _join_axes(scopes: list[Scope], tables: list[Floats], decided: Mapping[int, 
             if variable in decided:
                 read[axis], numbers = decided[variable]
                 table = table.take(numbers, axis=axis)
-        for variable in dict.fromkeys(read):
-            while read.count(variable) > 1:
-                first = read.index(variable)
-                second = read.index(variable, first + 1)
-                table = np.moveaxis(np.diagonal(table, axis1=first, axis2=second), -1, first)
-                del read[second]
-        tables[number], scopes[number] = table, tuple(read)
+        scopes[number], tables[number] = join_equal_axes(read, table)
 
 
 def _supports_all(table: Floats) -> bool:

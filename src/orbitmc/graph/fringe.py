@@ -8,7 +8,7 @@ import functools
 import heapq
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 from typing import NamedTuple
@@ -16,16 +16,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, Numbers
+from orbitmc._util.arrays import Floats, Numbers, lengths
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum
-from orbitmc.graph.transforms import copy_factors, merge_factors
+from orbitmc.graph.probing import LOOKS, Probed, probe
+from orbitmc.graph.support import Domains, hard_factors
+from orbitmc.graph.transforms import copy_factors, join_equal_axes, merge_factors
 
 MOST_NEIGHBOURS_SUMMED = 64
 MOST_VARIABLES_TO_ELIMINATE = 20_000  # more are left as they are: they would take seconds
+MOST_LOOKS = 2e7  # at entries of tables, to find variables that others decide
 
 Scope = tuple[int, ...]
 Table = tuple[Scope, Floats]
@@ -142,13 +145,15 @@ class Fringe:
     """Variables of the graph `whole` that are summed out, and the graph of its `core`.
 
     `places` are the core's variables in the whole graph. `network` has the others in the order in
-    which they were summed out; what they are given comes later, or belongs to the core.
+    which they were summed out; what they are given comes later, or belongs to the core. The first
+    of them are `followers`: others decide them, or nothing is left to decide.
     """
 
     whole: FactorGraph
     core: FactorGraph
     places: Numbers
     network: tuple[Given, ...]
+    followers: int = 0
 
     def given_core(self) -> list[Given]:
         """How probable the values of each variable of the network are given the core alone.
@@ -228,6 +233,140 @@ def eliminate_fringe(graph: FactorGraph, most: int = MOST_FRINGE_ENTRIES) -> Fri
     builder.constant = exact_sum([graph.constant, *(step.top for step in sums)])
     network = tuple(_condition(step) for step in sums)
     return Fringe(graph, merge_factors(builder.build()), places, network)
+
+
+def merge_followers(graph: FactorGraph, probed: Probed) -> Fringe:
+    """Leave out variables that have one value, or the one that another variable decides.
+
+    >>> import orbitmc as om
+    >>> model = om.model({"a": ["0", "1"], "b": ["0", "1"]}, [(["a", "b"], [0, 2, 1, 0])])
+    >>> fringe = merge_followers(model.graph, probe(model.graph))
+    >>> fringe.core.variables, [step.given for step in fringe.network]
+    (1, [(0,)])
+    """
+    sizes, domains = graph.cardinality.astype(np.int64), probed.domains
+    fixed = {v: domains.of(v) for v in range(graph.variables) if domains.of(v).sum() == 1}
+    network = [Given(v, (), some.astype(np.float64)) for v, some in fixed.items()]
+    follows: dict[int, tuple[int, Numbers]] = {}
+    in_clauses = {*graph.scope[graph.scope_start[graph.first_clause] :].tolist()}
+    for variable, (by, values) in probed.decided.items():
+        images = values[domains.of(by)]
+        if variable in fixed or by in fixed or len({*images.tolist()}) < len(images):
+            continue
+        if variable in in_clauses and not sizes[variable] == sizes[by] == 2:
+            continue
+        chances = (np.arange(sizes[variable])[:, None] == values).astype(np.float64)
+        network.append(Given(variable, (by,), chances))
+        follows[variable] = by, values.astype(np.int64)
+    places = np.setdiff1d(np.arange(graph.variables), [*fixed, *follows])
+    core = _Merging(graph, {v: int(some.argmax()) for v, some in fixed.items()}, follows, places)
+    return Fringe(graph, core.build(domains), places, tuple(network), len(network))
+
+
+def find_followers(graph: FactorGraph) -> Fringe | None:
+    """Variables that chains need not sample, because zeros decide them; None if there are none.
+
+    How long it looks for them depends on the graph only.
+    """
+    constraints = hard_factors(graph)
+    if graph.variables > MOST_VARIABLES_TO_ELIMINATE or not (graph.arities[constraints] > 1).any():
+        return None
+    entries = lengths(graph.table_start)[graph.table_of[constraints]].sum()
+    looks = min(LOOKS, MOST_LOOKS / float(entries + graph.factors))
+    fringe = merge_followers(graph, probe(graph, looks=looks))
+    return fringe if 0 < fringe.core.variables < graph.variables else None
+
+
+def join_fringes(outer: Fringe, inner: Fringe) -> Fringe:
+    """The fringe of a graph, and that of its core, as one."""
+    place = outer.places.tolist()
+    steps = [
+        Given(place[variable], tuple(place[member] for member in given), chances)
+        for variable, given, chances in inner.network
+    ]
+    network = (*outer.network, *steps)
+    return Fringe(outer.whole, inner.core, outer.places[inner.places], network, outer.followers)
+
+
+class _Merging:
+    """A graph while values are put in for some variables, and other variables for others."""
+
+    def __init__(
+        self,
+        graph: FactorGraph,
+        fixed: Mapping[int, int],
+        follows: Mapping[int, tuple[int, Numbers]],
+        places: Numbers,
+    ) -> None:
+        self.graph, self.fixed, self.follows = graph, fixed, follows
+        self.gone = np.ones(graph.variables, dtype=np.bool_)
+        self.gone[places] = False
+        self.renamed = np.cumsum(~self.gone) - 1
+        self.builder = Builder(graph.cardinality[places])
+        self.constants = [graph.constant]
+
+    def build(self, domains: Domains) -> FactorGraph:
+        graph = self.graph
+        touched = np.bincount(graph.factor_of_edge, self.gone[graph.scope], graph.factors) > 0
+        copy_factors(graph, np.flatnonzero(~touched), self.builder, self.renamed)
+        for factor in np.flatnonzero(touched).tolist():
+            if factor < graph.first_clause:
+                self._rewrite_table(factor)
+            else:
+                self._rewrite_clause(factor)
+        for variable in sorted({by for by, _ in self.follows.values()}):
+            possible = domains.of(variable)
+            if not possible.all():
+                self._add((variable,), np.where(possible, 0.0, -np.inf))
+        self.builder.constant = exact_sum(self.constants)
+        return merge_factors(self.builder.build())
+
+    def _add(self, scope: Scope, table: Floats) -> None:
+        if scope:
+            self.builder.add_factor(self.renamed[list(scope)].tolist(), table)
+        else:
+            self.constants.append(float(table))
+
+    def _rewrite_table(self, factor: int) -> None:
+        """A table over who decides its variables; impossible values of those have any entries."""
+        scope, table = self.graph.scope_of(factor).tolist(), self.graph.table_values(factor)
+        read: list[int] = []
+        for axis, variable in reversed([*enumerate(scope)]):
+            if variable in self.fixed:
+                table = np.asarray(table.take(self.fixed[variable], axis=axis))
+            elif variable in self.follows:
+                by, values = self.follows[variable]
+                table = table.take(np.maximum(values, 0), axis=axis)
+                read.insert(0, by)
+            else:
+                read.insert(0, variable)
+        self._add(*join_equal_axes(read, table))
+
+    def _rewrite_clause(self, factor: int) -> None:
+        """A clause over who decides its variables, who are binary."""
+        graph = self.graph
+        unsatisfied, satisfied = graph.table_values(factor).tolist()
+        literals: dict[int, int] = {}
+        scope, wanted = graph.scope_of(factor).tolist(), graph.satisfying_of(factor).tolist()
+        for variable, value in zip(scope, wanted, strict=True):
+            if variable in self.fixed:
+                if self.fixed[variable] == value:
+                    self.constants.append(satisfied)
+                    return
+                continue
+            by, where = variable, value
+            if variable in self.follows:
+                by, values = self.follows[variable]
+                where = values.tolist().index(value)
+            if literals.setdefault(by, where) != where:
+                self.constants.append(satisfied)
+                return
+        if literals:
+            numbers = self.renamed[[*literals]].tolist()
+            table = self.builder.add_table([unsatisfied, satisfied])
+            self.builder.add_clauses([numbers], [[*literals.values()]], table)
+        else:
+            self.constants.append(unsatisfied)
 
 
 def _small_factors(graph: FactorGraph, most: int) -> NDArray[np.bool_]:

@@ -65,6 +65,18 @@ def merge_factors(graph: FactorGraph) -> FactorGraph:
     return builder.build()
 
 
+def join_equal_axes(read: Sequence[int], table: Floats) -> tuple[tuple[int, ...], Floats]:
+    """A table over each variable once, where several axes of it stand for the same one."""
+    left = list(read)
+    for variable in dict.fromkeys(read):
+        while left.count(variable) > 1:
+            first = left.index(variable)
+            second = left.index(variable, first + 1)
+            table = np.moveaxis(np.diagonal(table, axis1=first, axis2=second), -1, first)
+            del left[second]
+    return tuple(left), table
+
+
 def copy_factors(
     graph: FactorGraph,
     factors: NDArray[np.int64],

@@ -26,8 +26,7 @@ from orbitmc.inference.plan import (
     Plan,
     plan_components,
     plan_for_kernel,
-    plan_marginals,
-    plan_model,
+    plan_whole,
 )
 from orbitmc.inference.query import (
     Names,
@@ -181,11 +180,7 @@ class MarginalsQuestion:
             return replace(plan_for_kernel(model, kernel, settings), query=self.names)
         apart = settings.method == "auto" and settings.checkpoint is None
         apart = apart and settings.approximation is None
-        plan = (
-            plan_components(model, settings)
-            if apart
-            else plan_model(model, settings, collapses=True, eliminate=plan_marginals)
-        )
+        plan = plan_components(model, settings) if apart else plan_whole(model, settings)
         return replace(plan, query=self.names if plan.elimination is None else self.wanted)
 
     def from_elimination(self, plan: Plan) -> Marginals:

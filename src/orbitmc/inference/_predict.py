@@ -19,6 +19,7 @@ from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED, EXACT
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
+from orbitmc.inference.cache import needed_part
 from orbitmc.inference.query import Names, Program, require_program, resolve_query
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
@@ -218,7 +219,8 @@ def predictions(
     chosen = model_in(model).given(evidence)
     table = inference.read_rows(chosen, rows, _as_list(ignore), _as_list(ids))
     names = _resolve_targets(model, query, chosen) or _others(chosen, table.names)
-    return inference.RowAnswerer(chosen, table, settings, names, watchers).answers(progress)
+    part = needed_part(chosen, (*names, *table.names))
+    return inference.RowAnswerer(part, table, settings, names, watchers).answers(progress)
 
 
 def _as_list(names: Names) -> tuple[str, ...]:

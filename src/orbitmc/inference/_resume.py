@@ -18,7 +18,7 @@ from orbitmc._util.settings import Setting, settings_of
 from orbitmc._util.text import MEMORY, quote
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.estimate.marginals import Marginals
-from orbitmc.graph.fringe import Fringe, eliminate_fringe
+from orbitmc.graph.fringe import Fringe, eliminate_fringe, find_followers, join_fringes
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import marginals_query
@@ -130,11 +130,14 @@ def answer_checkpoint(
 
 def _fringe(saved: Checkpoint, model: Model) -> Fringe | None:
     """What the run has not sampled, found again."""
-    collapsed = saved.question.get("fringe", False)
+    collapsed, followed = (saved.question.get(key, False) for key in ("fringe", "followers"))
     with attribute_to_file(str(saved.path), records.CANNOT_GO_ON):
-        if not records.is_truth(collapsed):
+        if not records.is_truth(collapsed) or not records.is_truth(followed):
             raise InputError("it does not say whether it has a fringe")
-    return eliminate_fringe(model.graph) if collapsed else None
+    followers = find_followers(model.graph) if followed else None
+    if followers is None or not collapsed:
+        return eliminate_fringe(model.graph) if collapsed else followers
+    return join_fringes(followers, eliminate_fringe(followers.core))
 
 
 def saved_settings(

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from orbitmc.exact.templates import Elimination, Template, Upward, template
 from orbitmc.graph.evidence import Evidence, ResolvedEvidence, as_mapping, resolve
 from orbitmc.graph.log_weights import exact_sum, large_factors
 from orbitmc.graph.model import Model
+from orbitmc.graph.relevance import relevant
 from orbitmc.inference.plan import describe_cost, is_affordable
 from orbitmc.inference.settings import Settings, describe_unused_settings
 
@@ -221,6 +222,21 @@ def _problem(model: Model) -> Problem | None:
         return prepare(model.graph)
     except (ContradictionError, LimitError):
         return None
+
+
+def needed_part(model: Model, names: Iterable[str]) -> Model:
+    """The part of a model that says something about some variables, the same one every time.
+
+    All of it where zeros might exclude what would be left out.
+    """
+    index = model.index
+    variables = frozenset(index[name] for name in names if name in index)
+
+    def find_part() -> Model:
+        part, left_out = relevant(model, sorted(variables))
+        return part if left_out is None else model
+
+    return KEPT.of(model, ("part", variables), find_part) if variables else model
 
 
 def prepare_elimination(

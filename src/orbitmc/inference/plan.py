@@ -24,7 +24,13 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.groups import GroupedPlan, predict_marginals
 from orbitmc.exact.plan import SECONDS_PER_BUCKET, EliminationPlan, predict, require_fit
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.fringe import MOST_VARIABLES_TO_ELIMINATE, Fringe, eliminate_fringe
+from orbitmc.graph.fringe import (
+    MOST_VARIABLES_TO_ELIMINATE,
+    Fringe,
+    eliminate_fringe,
+    find_followers,
+    join_fringes,
+)
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import WIDEST, large_factors
 from orbitmc.graph.model import Model
@@ -119,7 +125,8 @@ class Plan:
             "kernel": {**self.settings.kernel(), **own_kernel},
             "ruled_out": list(self.ruled_out),
             "query": None if self.query is None else list(self.query),
-            "fringe": self.fringe is not None,
+            "fringe": self.fringe is not None and len(self.fringe.network) > self.fringe.followers,
+            "followers": self.fringe is not None and self.fringe.followers > 0,
         }
 
     @property
@@ -192,8 +199,9 @@ def plan_model(
     """
 
     def sample(firm: Model, reason: str) -> Plan:
-        plan = _plan_sampling(firm, settings, reason, features)
-        return plan_core(plan) if collapses else plan
+        if collapses:
+            return _plan_part_to_sample(firm, settings, reason, features)
+        return _plan_sampling(firm, settings, reason, features)
 
     def choose(firm: Model) -> Plan:
         if too_wide and settings.method == "auto":
@@ -204,9 +212,16 @@ def plan_model(
                 return sample(firm, reason)
             return Plan(firm, replace(settings, method="exact"), reason, elimination)
         _require_few_values(model, "the exact method has no such limit")
+        if collapses and settings.method == "mcsat":
+            return _leave_out_followers(firm, lambda part: _plan_as_requested(part, settings))
         return _plan_as_requested(firm, settings, features)
 
     return _plan_firm(model, settings, choose)
+
+
+def plan_whole(model: Model, settings: Settings) -> Plan:
+    """Choose one method for all marginals of a model."""
+    return plan_model(model, settings, collapses=True, eliminate=plan_marginals)
 
 
 def plan_components(model: Model, settings: Settings) -> Plan:
@@ -268,10 +283,10 @@ def _plan_parts(model: Model, settings: Settings) -> Plan:
         return Plan(model, exact, reason, elimination)
     split = split_components(model, settings)
     if split is None:
-        return plan_core(_plan_sampling(model, settings, reason))
+        return _plan_part_to_sample(model, settings, reason)
     hard = replace(split.hard, observed={})
     beside = Plan(split.easy, exact, split.cost, split.elimination)
-    return replace(plan_core(_plan_sampling(hard, settings, reason)), beside=beside)
+    return replace(_plan_part_to_sample(hard, settings, reason), beside=beside)
 
 
 class Split(NamedTuple):
@@ -436,6 +451,44 @@ def _plan_matching(model: Model, settings: Settings, reason: str) -> Plan | None
         return None
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
+
+
+def _plan_part_to_sample(
+    model: Model, settings: Settings, reason: str, features: AskedFeatures | None = None
+) -> Plan:
+    """Sample what others do not decide, and of that the core, where it pays.
+
+    Features are about all variables: a race on fewer does not watch them.
+    """
+
+    def sample(part: Model) -> Plan:
+        watched = features if part is model else None
+        return plan_core(_plan_sampling(part, settings, reason, watched))
+
+    given = settings.moves or settings.generators or not isinstance(settings.base, str)
+    return sample(model) if given else _leave_out_followers(model, sample)
+
+
+def _leave_out_followers(model: Model, sample: Callable[[Model], Plan]) -> Plan:
+    """Plan to sample a model without variables that others decide, or that have one value."""
+    fringe = find_followers(model.graph)
+    if fringe is None:
+        return sample(model)
+    plan = sample(core_of(model, fringe))
+    return replace(
+        plan,
+        model=model,
+        fringe=fringe if plan.fringe is None else join_fringes(fringe, plan.fringe),
+        reason=f"{_describe_followers(fringe)}; {plan.reason}",
+    )
+
+
+def _describe_followers(fringe: Fringe) -> str:
+    fixed = sum(not step.given for step in fringe.network)
+    words = [f"{fixed:,} variables have one possible value"] if fixed else []
+    if fixed < fringe.followers:
+        words.append(f"{fringe.followers - fixed:,} variables follow from others")
+    return "; ".join(words)
 
 
 def plan_core(plan: Plan) -> Plan:

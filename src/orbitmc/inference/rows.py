@@ -20,14 +20,16 @@ from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import SEVEREST
 from orbitmc.exact.templates import Batch, Elimination, batches, chunks
 from orbitmc.graph.evidence import Seen, is_missing, resolve
+from orbitmc.graph.feasibility import possible_states
 from orbitmc.graph.model import Model
+from orbitmc.graph.relevance import relevant
 from orbitmc.inference._marginals import execute_plan, marginals
 from orbitmc.inference._predict import Errors, Predictions, Progress
 from orbitmc.inference.cache import prepare_elimination
 from orbitmc.inference.feature_sampling import join_models, split_marginals
 from orbitmc.inference.plan import (
     MAX_BLOCK_GIBBS_VARIABLES,
-    plan_elimination,
+    plan_marginals,
     plan_model,
     sampling_bytes,
 )
@@ -318,7 +320,7 @@ class SampledRows:
         self, model: Model, evidence: dict[str, Seen], rows: list[int]
     ) -> Marginals | None:
         """Answer rows exactly, or keep them for later and give None."""
-        seen = model.given(evidence)
+        seen = _part_about(model.given(evidence), self.names)
         pattern = tuple(evidence)
         if pattern not in self.reasons:
             self.reasons[pattern] = self._too_wide(seen)
@@ -331,7 +333,7 @@ class SampledRows:
         """Why elimination cannot answer, in words; nothing if it can."""
         if self.settings.method not in ("auto", "exact"):
             return f"{self.settings.method} was asked for"
-        plan, reason = plan_elimination(model.graph, self.settings)
+        plan, reason = plan_marginals(model.graph, self.settings)
         return "" if plan is not None else reason
 
     def batches(self) -> Iterator[list[Kind]]:
@@ -387,6 +389,17 @@ class SampledRows:
         left = max(seconds - spent_before(), LEAST_SHARE * seconds)
         waiting = len(self.kinds) - self.sampled_kinds
         return replace(self.settings, seconds=left * kinds / max(kinds, waiting))
+
+
+def _part_about(model: Model, names: Iterable[str]) -> Model:
+    """The part of a model that says something about some variables, if any is not observed."""
+    targets = [model.index[name] for name in names if name in model.index]
+    if not targets:
+        return model
+    part, left_out = relevant(model, targets)
+    if left_out is not None:
+        possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
+    return part
 
 
 IMPOSSIBLE = "its evidence is impossible: the model gives it probability 0"

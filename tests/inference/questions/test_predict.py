@@ -14,6 +14,7 @@ from orbitmc.graph.model import Model
 from orbitmc.inference import rows as answering
 from orbitmc.inference import rows as wide
 from orbitmc.inference._predict import predictions
+from tests.graph.test_relevance import random_network
 from tests.inference.questions.truth import over, require_honest, soft_models
 from tests.oracle.random_models import random_graph
 
@@ -164,6 +165,64 @@ def test_a_column_that_is_no_variable_is_refused_with_a_suggestion():
         om.predict(model, [{}], query=["s9"])
     with pytest.raises(InputError, match="a list with a mapping for each row"):
         om.predict(model, {"s0_0": 1})
+
+
+def few_columns(rng, network):
+    """Rows that observe two variables, softly or not, and ask about one or two others."""
+    names = rng.permutation(network.names).tolist()
+    rows = [{n: v for n, v in random_row(network, rng).items() if n in names[:2]} for _ in range(8)]
+    return rows, names[2 : 3 + rng.integers(2)]
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+def test_rows_about_few_variables_leave_out_what_they_do_not_need(zeros, monkeypatch):
+    sizes = []
+    plain = answering.RowAnswerer.__init__
+    monkeypatch.setattr(
+        answering.RowAnswerer,
+        "__init__",
+        lambda self, model, *rest: sizes.append(len(model.names)) or plain(self, model, *rest),
+    )
+    rng, smaller = np.random.default_rng(5), 0
+    for _ in range(60):
+        network = random_network(rng, 7, zeros=zeros)
+        rows, names = few_columns(rng, network)
+        found = predicted(network, rows, query=names)
+        assert_as_alone(network, rows, found, names)
+        smaller += sizes[-1] < 7
+    assert smaller > 20
+
+
+def test_evidence_that_says_nothing_about_the_query_may_still_be_impossible():
+    model = om.model(
+        {name: ["x", "y"] for name in "ABC"},
+        [(["A"], [0.3, 0.7]), (["B", "C"], [[0.5, 0.0], [0.0, 0.5]])],
+    )
+    rows = [{"B": "x", "C": "y"}, {"B": "x", "C": "x"}]
+    for method in ("exact", "gibbs"):
+        found = predicted(
+            model, rows, query=["A"], method=method, samples=None if method == "exact" else 50
+        )
+        assert list(found.attrs["problems"]) == [0]
+        assert found["A", "x"][1] == pytest.approx(0.3, abs=0.02)
+
+
+def test_rows_of_a_wide_network_are_exact_where_few_variables_matter():
+    leaves = [f"leaf{a}.{b}" for a in range(40) for b in range(a)]
+    roots = [f"r{k}" for k in range(40)]
+    rng = np.random.default_rng(1)
+    factors = [([root], rng.dirichlet([1, 1])) for root in roots]
+    for leaf in leaves:
+        a, b = leaf[4:].split(".")
+        factors.append(([f"r{a}", f"r{b}", leaf], rng.dirichlet([1, 1], (2, 2))))
+    network = om.model({name: ["x", "y"] for name in (*roots, *leaves)}, factors)
+    found = om.predict(network, [{"leaf1.0": "x"}, {"r1": "y"}], query=["r0"])
+    assert not found.attrs["sampled"]
+    small = om.model(
+        {name: ["x", "y"] for name in ("r0", "r1", "leaf1.0")},
+        [factors[0], factors[1], factors[40]],
+    )
+    assert_as_alone(small, [{"leaf1.0": "x"}, {"r1": "y"}], found, ["r0"])
 
 
 def test_no_rows_give_no_answers():
