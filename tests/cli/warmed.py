@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from orbitmc._numba import store, tiers
+from orbitmc._numba import dispatchers, store, tiers
 from orbitmc._numba.compile_log import LOGGER, REMARKS
 
 ROOT = Path(__file__).parents[2]
@@ -156,7 +156,7 @@ class Recorder:
         def load(code, signature, context):
             function = code._function
             name = f"{function.__module__}.{function.__qualname__} {signature}"
-            if not REMARKS.compiling:
+            if REMARKS.compiling in ("", dispatchers._name(function, signature)):
                 self.found.setdefault(name, self.asking)
             return loading(code, signature, context)
 

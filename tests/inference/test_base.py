@@ -133,4 +133,7 @@ def test_the_command_line_chooses_a_base_and_resumes_it(tmp_path):
     assert answer_of("resume", run)["variables"] == found["variables"]
     done = orbitmc("infer", path, "--method", "lifted", "--set", "base=mcsatt")
     assert done.returncode == 2
-    assert "--set base: expected gibbs, mcsat, low-width or partition, not 'mcsatt'" in done.stderr
+    assert (
+        "--set base: expected gibbs, mcsat, low-width, partition or counts, not 'mcsatt'"
+        in done.stderr
+    )

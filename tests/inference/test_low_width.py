@@ -100,7 +100,7 @@ def test_without_zeros_nothing_of_blocks_is_loaded():
         ({"method": "mcsat", "base": "low-width"}, "not for mcsat"),
         (
             {"method": "gibbs", "base": "high-width"},
-            "expected gibbs, mcsat, low-width or partition",
+            "expected gibbs, mcsat, low-width, partition or counts",
         ),
     ],
 )

@@ -13,6 +13,8 @@ from orbitmc.estimate.tally import ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.relevance import components
 from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._independence import Pause, independence
+from orbitmc.kernels._matching import match_table
 from orbitmc.kernels.protocol import Linked, annealing_entries, steps
 from orbitmc.kernels.relations import partition_scan
 from orbitmc.sampling.budget import Pace
@@ -22,7 +24,9 @@ from orbitmc.sampling.schedule import Schedule
 from orbitmc.sampling.warmup import warm_up
 from tests.kernels.catalogue import combinations_on, every_kernel_on
 from tests.kernels.test_independence import bayesian
+from tests.kernels.test_matching import matching_model
 from tests.kernels.test_partition_scan import random_model, relation
+from tests.lifted.test_count_gibbs import random_chain
 from tests.oracle.random_models import random_graph, random_ising
 
 WARM_UP, SAMPLES, SPACING = 61, 37, 5
@@ -117,8 +121,34 @@ def test_cutting_a_run_of_partitions_changes_no_byte(kind):
     require_same_bytes(*partition_on_a_graph(), "partitions", kind=kind)
 
 
+def matching_on_a_graph():
+    """Rows and columns that are matched at most once, and atoms beside them."""
+    graph, table = matching_model(np.random.default_rng(3), 3, 3, atoms=1)
+    prepared = prepare(graph)
+    return prepared, match_table(graph, table)
+
+
+def cells_on_a_graph():
+    """People of whom some pairs are observed."""
+    _, chain = next(chain for seed in range(1, 99, 2) if (chain := random_chain(seed)))
+    return prepare(chain.model.graph), chain.kernel
+
+
+def independent_draws():
+    """All variables drawn anew, and nothing in between."""
+    prepared = prepare(GRAPHS["network"])
+    return prepared, alternation(Pause(), independence(prepared), period=2)
+
+
+@pytest.mark.parametrize("make", [matching_on_a_graph, cells_on_a_graph, independent_draws])
+def test_cutting_a_run_of_other_kernels_changes_no_byte(make):
+    require_same_bytes(*make(), make.__name__, kind=ValueTally)
+
+
 def test_runs_of_every_kernel_are_cut():
-    cut = {type(partition_on_a_graph()[1])}
+    alone = (partition_on_a_graph, matching_on_a_graph, cells_on_a_graph)
+    cut = {type(make()[1]) for make in alone}
+    cut |= {type(part) for part in independent_draws()[1]}
     for graph in GRAPHS.values():
         prepared = prepare(graph)
         every = (*every_kernel_on(prepared).values(), *combinations_on(prepared).values())

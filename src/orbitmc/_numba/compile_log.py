@@ -78,7 +78,7 @@ class Remarks:
 
     def __init__(self) -> None:
         self.seconds, self.functions = 0.0, 0
-        self._depth, self._begun = 0, 0.0
+        self._depth, self._begun, self._name = 0, 0.0, ""
         self._said, self._told_seconds, self._told_functions = False, 0.0, 0
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
@@ -106,9 +106,9 @@ class Remarks:
                 self._after(PAUSE, self.say_over)
 
     @property
-    def compiling(self) -> bool:
-        """Whether a function is being compiled now."""
-        return self._depth > 0
+    def compiling(self) -> str:
+        """The function that is being compiled now, and not one that it calls; none if empty."""
+        return self._name if self._depth else ""
 
     def say_over(self) -> None:
         """Say what compiling took since the last remark of this kind."""

@@ -171,7 +171,7 @@ class Words:
             numbers = list(map(float, words))
         except ValueError:
             numbers = [number_in(word) for word in words]
-        if not self.has_underscore and min(numbers) >= 0 and sum(numbers) < math.inf:
+        if not self.has_underscore and min(numbers, default=0.0) >= 0 and sum(numbers) < math.inf:
             return numbers
         for place, number in enumerate(numbers):
             if not 0 <= number < math.inf or "_" in words[place]:
