@@ -323,6 +323,8 @@ def test_impossible_rows_name_what_is_impossible():
                        [(["a"], [1, 0]), (["a", "b"], [[0.5, 0.5], [0.5, 0.5]])])  # fmt: skip
     with pytest.raises(ContradictionError, match="such as a=1"):
         om.learn(network, [{"a": "1"}, {"b": "1"}], fixed="a")
+    with pytest.raises(ContradictionError, match="such as a=1, b=0"):
+        om.learn(network, [{"a": "1", "b": "0"}], fixed="a")
 
 
 def test_no_time_at_all_is_refused_and_some_time_gives_what_there_is(monkeypatch):

@@ -8,7 +8,8 @@ import orbitmc as om
 from orbitmc._util.files import lock_file, write_text
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
-from orbitmc.cli.learn_tables import TableOptions, is_network, learn_tables
+from orbitmc.cli.inputs import is_logic
+from orbitmc.cli.learn_tables import TableOptions, learn_tables
 from orbitmc.cli.options import (
     BUDGET,
     METHOD,
@@ -136,7 +137,7 @@ def learn(
         "--method": method, "--query": query, "--hidden": hidden, "--set": given,
         "--optimiser": optimiser, "--errors": errors, "--checkpoint": checkpoint,
     }  # fmt: skip
-    network = is_network(program)
+    network = not is_logic(program)
     for name, value in (of_weights if network else of_tables).items():
         if value:
             raise InputError(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import orbitmc as om
 from orbitmc import inference
-from orbitmc._util.text import suffix
 from orbitmc.cli import options
 from orbitmc.cli.predict import read_table
 from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark
@@ -17,7 +16,6 @@ from orbitmc.errors import InputError
 if TYPE_CHECKING:
     from orbitmc.inference import Columns, LearningStep
 
-PROGRAMS = (".mln", ".pracmln")
 SHOWN_SECONDS = 2.0
 
 
@@ -37,11 +35,6 @@ class TableOptions:
     seed: int
     memory: int
     quiet: bool
-
-
-def is_network(path: Path) -> bool:
-    """Whether a file holds a model and not a program."""
-    return suffix(path) not in PROGRAMS
 
 
 def learn_tables(

@@ -133,7 +133,8 @@ class FamilyCounter:
     def counts(self, log_tables: Sequence[Floats]) -> Counts:
         """Expected counts of all families where these are their tables."""
         if self.is_complete:
-            return self._count_complete(log_tables)
+            complete = [self.complete_counts(number) for number in range(len(self.scopes))]
+            return Counts(complete, self.complete_log_likelihood(log_tables))
         tables = [np.zeros([self.sizes[v] for v in scope]) for scope in self.scopes]
         log_likelihood = np.empty(self.rows.value.shape[1])
         for batch in self.batches:
@@ -146,14 +147,13 @@ class FamilyCounter:
                 log_likelihood[rows] = self._add(tables, elimination, batch, rows)
         return Counts(tables, log_likelihood)
 
-    def _count_complete(self, log_tables: Sequence[Floats]) -> Counts:
-        """Counts of rows that leave nothing open."""
+    def complete_log_likelihood(self, log_tables: Sequence[Floats]) -> Floats:
+        """The log-probability of every row, where rows leave nothing open."""
         log_likelihood = np.zeros(self.rows.value.shape[1])
         for scope, table in zip(self.scopes, log_tables, strict=True):
             values = self.rows.value[[self.column[v] for v in scope]]
             log_likelihood += table.reshape(-1)[np.ravel_multi_index(tuple(values), table.shape)]
-        tables = [self.complete_counts(number) for number in range(len(self.scopes))]
-        return Counts(tables, log_likelihood)
+        return log_likelihood
 
     def _template(self, batch: Batch, log_tables: Sequence[Floats]) -> Template:
         """An elimination for the rows of a batch."""

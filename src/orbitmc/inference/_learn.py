@@ -25,7 +25,7 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.families import Counts, EvidenceRows, Family, FamilyCounter, families_of
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.inference.query import Names
+from orbitmc.inference.query import Names, list_names
 from orbitmc.inference.rows import SOFT, distinct_rows, read_rows, values_in
 
 PRIOR = 1.0
@@ -126,15 +126,18 @@ def learn(
     """
     begun = time.perf_counter()
     _check(prior, starts, tolerance, iterations, start)
-    network = model if isinstance(model, Model) else _network(model, table, _as_list(ignore))
-    every = read_evidence_rows(network, table, _as_list(ignore))
+    network = model if isinstance(model, Model) else _network(model, table, list_names(ignore))
+    every = read_evidence_rows(network, table, list_names(ignore))
     rows, count = _with_weights(every, weights), len(every.weight)
-    task = _Task(network, families_of_network(network), prior, _as_list(fixed), tied)
+    task = _Task(network, families_of_network(network), prior, list_names(fixed), tied)
     search = _Search(task, rows, count, tolerance, iterations, memory, watch)
     rng = np.random.default_rng(seed)
     with stop_on_ctrl_c(search.stop), time_limit(math.inf if seconds is None else seconds):
-        for number in range(1 if search.counter.is_complete else starts):
-            search.climb(number, search.first_tables(start, number, rng))
+        if search.counter.is_complete:
+            search.fit_complete_rows()
+        else:
+            for number in range(starts):
+                search.climb(number, search.first_tables(start, number, rng))
     return replace(search.best(), seconds=time.perf_counter() - begun)
 
 
@@ -148,16 +151,12 @@ def log_likelihoods(
     >>> om.inference.log_likelihoods(network, [{"season": "rainy"}, {}]).round(3).tolist()
     [-0.916, 0.0]
     """
-    rows = read_evidence_rows(model, table, _as_list(ignore))
+    rows = read_evidence_rows(model, table, list_names(ignore))
     families = families_of_network(model)
     scopes = [family.scope for family in families]
     counter = FamilyCounter(model.graph.cardinality.tolist(), scopes, rows, memory)
     tables = [model.graph.table_values(family.factor) for family in families]
     return counter.counts(tables).log_likelihood
-
-
-def _as_list(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _check(prior: float, starts: int, tolerance: float, iterations: int, start: str) -> None:
@@ -192,7 +191,7 @@ def _network(structure: Structure, table: Any, ignore: Sequence[str]) -> Model:
             "tables are learned for a model, or for a mapping from variables to their parents, not "
             f"for {quote(structure)}"
         )
-    parents = {name: _as_list(given) for name, given in structure.items()}
+    parents = {name: list_names(given) for name, given in structure.items()}
     for name, given in parents.items():
         for parent in given:
             if parent not in parents:
@@ -405,14 +404,17 @@ class _Search:
             counts.append(cases + SMOOTHING / cases.size)
         return task.fit(counts, task.given)
 
+    def fit_complete_rows(self) -> None:
+        """Fit tables to rows that leave nothing open: one pass is enough."""
+        tables = [self.counter.complete_counts(v) for v in range(len(self.task.families))]
+        log_tables = self.task.fit(tables, self.task.given)
+        counts = Counts(tables, self.counter.complete_log_likelihood(log_tables))
+        self._require_possible(counts)
+        self._end(0, 1, log_tables, counts, True)
+
     def climb(self, number: int, log_tables: list[Floats]) -> None:
         """Improve tables until that does not pay; what is reached is one more end."""
         if self.stopped:
-            return
-        if self.counter.is_complete:
-            counted = [self.counter.complete_counts(v) for v in range(len(self.task.families))]
-            log_tables = self.task.fit(counted, self.task.given)
-            self._end(number, 1, log_tables, self.counter.counts(log_tables), True)
             return
         before = -math.inf
         for iteration in range(1, self.iterations + 1):
@@ -421,7 +423,7 @@ class _Search:
             except (LimitError, KeyboardInterrupt):
                 self.stopped = True
                 return
-            self._require_possible(counts, log_tables)
+            self._require_possible(counts)
             objective = self._objective(counts, log_tables)
             if objective < before - SLACK * (1.0 + abs(before)):
                 raise RuntimeError(
@@ -448,7 +450,7 @@ class _Search:
         if self.watch is not None:
             self.watch(LearningStep(number + 1, iteration, end.objective))
 
-    def _require_possible(self, counts: Counts, log_tables: Sequence[Floats]) -> None:
+    def _require_possible(self, counts: Counts) -> None:
         impossible = np.flatnonzero(np.isneginf(counts.log_likelihood) & (self.rows.weight > 0))
         if len(impossible):
             names = self.task.model.names

@@ -20,7 +20,13 @@ from orbitmc.estimate.verdicts import BELIEVED, EXACT
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.cache import needed_part
-from orbitmc.inference.query import Names, Program, require_program, resolve_query
+from orbitmc.inference.query import (
+    Names,
+    Program,
+    list_names,
+    require_program,
+    resolve_query,
+)
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
@@ -217,14 +223,10 @@ def predictions(
     if settings.checkpoint is not None:
         raise InputError("many rows are no run that could be saved: leave out the checkpoint")
     chosen = model_in(model).given(evidence)
-    table = inference.read_rows(chosen, rows, _as_list(ignore), _as_list(ids))
+    table = inference.read_rows(chosen, rows, list_names(ignore), list_names(ids))
     names = _resolve_targets(model, query, chosen) or _others(chosen, table.names)
     part = needed_part(chosen, (*names, *table.names))
     return inference.RowAnswerer(part, table, settings, names, watchers).answers(progress)
-
-
-def _as_list(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _resolve_targets(

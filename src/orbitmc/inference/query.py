@@ -44,6 +44,11 @@ Program: TypeAlias = "MarkovLogic"
 """A ground Markov logic program; its files are loaded when one is read."""
 
 
+def list_names(names: Names) -> tuple[str, ...]:
+    """All of several names; a single one may stand alone."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 def resolve_query(query: Names | None, model: Model) -> tuple[str, ...] | None:
     """The variables that a query names, each once; None where all are asked about."""
     if query is None:

@@ -230,7 +230,7 @@ def best_counts(
     progress, memory = _begin(problem, math.isfinite(value))
     progress.first[:] = search.reference
     while progress.numbers[WAITING] > 0:
-        _advance_best(search, progress, memory, leaf, WORK_AT_A_TIME)
+        _advance(search, progress, memory, leaf, WORK_AT_A_TIME)
         _require_work(progress, most_states)
     if not math.isfinite(progress.numbers[BEST]):
         raise ContradictionError("no world satisfies all hard rules and the evidence")
@@ -788,29 +788,17 @@ def _next_leaf(
 def _advance(
     search: _Search, progress: _Progress, memory: _Memory, leaf: float, work: float
 ) -> None:
-    """Add up boxes until none waits or enough work is done."""
+    """Add up boxes, or look for the largest state, until none waits or enough work is done."""
     numbers = progress.numbers
     until, most_boxes = numbers[STATES] + work, numbers[BOXES] + BOXES_AT_A_TIME
     while numbers[STATES] < until:
         volume = _next_leaf(search, progress, memory, leaf, most_boxes)
         if volume == -math.inf:
             return
-        _sum_leaf(search, progress, memory)
-        numbers[STATES] += math.exp(volume)
-
-
-@compiled
-def _advance_best(
-    search: _Search, progress: _Progress, memory: _Memory, leaf: float, work: float
-) -> None:
-    """Look for the largest state until no box waits or enough work is done."""
-    numbers = progress.numbers
-    until, most_boxes = numbers[STATES] + work, numbers[BOXES] + BOXES_AT_A_TIME
-    while numbers[STATES] < until:
-        volume = _next_leaf(search, progress, memory, leaf, most_boxes)
-        if volume == -math.inf:
-            return
-        _climb_in_box(search, progress, memory)
+        if search.entropy == 0.0:
+            _climb_in_box(search, progress, memory)
+        else:
+            _sum_leaf(search, progress, memory)
         numbers[STATES] += math.exp(volume)
 
 
