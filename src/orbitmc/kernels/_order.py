@@ -394,7 +394,7 @@ def order_table(
     ends[variable[first, second]] = np.stack([first, second], axis=1)
     if themselves is not None:
         ends[themselves[:, 0]] = themselves[:, [1, 1]]
-    gain, factors = np.zeros(variable.shape), _factors_that_matter(graph, ends, reflexive)
+    gain, factors = np.zeros(variable.shape), _factors_that_matter(graph, ends, implied, reflexive)
     fields = [f for f in factors.tolist() if _is_field(graph, f)]
     for factor in fields:
         low, high = graph.table_values(factor)
@@ -437,8 +437,13 @@ def _is_field(graph: FactorGraph, factor: int) -> bool:
     return single and bool(np.isfinite(graph.table_values(factor)).all())
 
 
-def _factors_that_matter(graph: FactorGraph, ends: NDArray[np.int64], reflexive: bool) -> Numbers:
-    """Factors around pairs that are not the same for all orders, as the rules of an order are."""
+def _factors_that_matter(
+    graph: FactorGraph, ends: NDArray[np.int64], known: Bytes, reflexive: bool
+) -> Numbers:
+    """Factors around pairs that are not the same for all orders, as the rules of an order are.
+
+    Orders that disagree with what is known are none.
+    """
     is_pair = ends[:, 0] >= 0
     near = np.bincount(graph.factor_of_edge, is_pair[graph.scope], minlength=graph.factors)
     matters, arities = near > 0, graph.arities
@@ -449,16 +454,25 @@ def _factors_that_matter(graph: FactorGraph, ends: NDArray[np.int64], reflexive:
         local = (items[:, :, None] == items[:, None, :]).argmax(axis=2)
         is_clause = factors >= graph.first_clause
         values = np.where(is_clause[:, None], graph.satisfying[edges], 0)
-        columns = graph.table_of[factors], is_clause, *values.T, *local.T
+        first = known[items[:, :, None], items[:, None, :]].reshape(len(factors), -1)
+        columns = graph.table_of[factors], is_clause, *values.T, *local.T, *first.T
         kinds = np.column_stack([column.astype(np.int64) for column in columns])
         _, example, which = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
-        varies = [_varies(graph, int(factors[k]), local[k], reflexive) for k in example.tolist()]
+        varies = [
+            _varies(graph, int(factors[k]), local[k], known[np.ix_(items[k], items[k])], reflexive)
+            for k in example.tolist()
+        ]
         matters[factors] = np.array(varies)[which.reshape(-1)]
     return np.flatnonzero(matters)
 
 
-def _varies(graph: FactorGraph, factor: int, local: NDArray[np.int64], reflexive: bool) -> bool:
-    """Whether a factor of pairs of a few items is another one in some order, or impossible."""
+def _varies(
+    graph: FactorGraph, factor: int, local: NDArray[np.int64], known: Bytes, reflexive: bool
+) -> bool:
+    """Whether a factor of pairs of a few items is another one in some order, or impossible.
+
+    `known[k, l]` says whether the item of the k-th place comes before that of the l-th for sure.
+    """
     items = np.unique(local).tolist()
     if len(items) > MOST_ITEMS_LISTED:
         return True
@@ -466,6 +480,9 @@ def _varies(graph: FactorGraph, factor: int, local: NDArray[np.int64], reflexive
     for arranged in itertools.permutations(items):
         place = {item: number for number, item in enumerate(arranged)}
         pairs = local.reshape(-1, 2).tolist()
+        later = itertools.combinations(arranged[::-1], 2)
+        if any(known[one, other] for one, other in later):
+            continue
         entry = tuple(
             int(reflexive if one == other else place[one] < place[other]) for one, other in pairs
         )

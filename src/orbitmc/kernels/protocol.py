@@ -36,7 +36,7 @@ class Kernel(Protocol):
     - `draws_anew`: whether some steps draw all variables anew; `independent_after`: after how many
       steps the state is independent of the one before.
     - `frees(graph)`: which variables it surely moves, whatever zeros forbid. `draws_well(graph)`:
-      whether it draws all variables, so that it needs no other chain beside it.
+      which variables it draws by itself, so that no other chain beside it need draw them.
     - `remarks(outcomes)`: what to say of a run, and a warning if it was not exact.
     """
 
