@@ -7,7 +7,8 @@
      "clauses": [[1, 0, 1, 4, 0], ...],
      "constant": 0.0,
      "observed": [{"name": "Wind", "values": ["no", "yes"], "value": 1}, ...],
-     "order": ["Wind", "Rain", ...]}
+     "order": ["Wind", "Rain", ...],
+     "helpers": ["Fever after 1 of 3 causes", ...]}
 
 - `format` and `version` must be as shown; unknown keys are errors.
 - `variables`: the variables that are not observed. Names are distinct, and so are the value names
@@ -21,8 +22,10 @@
 - `constant`: what evidence has already added to the logarithm of every weight. May be left out.
 - `observed`: variables that evidence has fixed, and the number of the value that holds. May be
   left out.
-- `order`: all names, observed or not, as their author listed them. Left out when that is the order
-  of `variables`.
+- `order`: all names but those of helpers, observed or not, as their author listed them. Left out
+  when that is the order of `variables`.
+- `helpers`: names of variables that nobody sees, because noisy gates need them and people do not.
+  They are summed out. May be left out.
 
 Numbers are written with as many digits as it takes to read back the same bits.
 """
@@ -181,7 +184,7 @@ MODEL_FORMAT = "orbitmc-model"
 ZERO = "-inf"
 
 REQUIRED = ("format", "version", "variables", "tables", "factors")
-OPTIONAL = ("clauses", "constant", "observed", "order")
+OPTIONAL = ("clauses", "constant", "observed", "order", "helpers")
 
 
 def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
@@ -223,8 +226,13 @@ def _read_observed(content: object, source: str) -> dict[str, Observed]:
 def _order(
     content: dict[str, object], names: Sequence[str], observed: Iterable[str], source: str
 ) -> tuple[str, ...]:
-    order = distinct_names(content.get("order", list(names)), source, "order")
-    if sorted(order) != sorted([*names, *observed]):
+    helpers = distinct_names(content.get("helpers", []), source, "helpers")
+    unknown = sorted({*helpers}.difference(names))
+    if unknown:
+        raise InputError(f"helpers: {quote(unknown[0])} is no variable", source=source)
+    seen = [name for name in names if name not in {*helpers}]
+    order = distinct_names(content.get("order", seen), source, "order")
+    if sorted(order) != sorted([*seen, *observed]):
         raise InputError(
             "order: expected the names of all variables, observed or not, once each", source=source
         )
@@ -296,6 +304,8 @@ def write_json_model(model: Model, path: str | Path) -> None:
     }
     if model.order != model.names:
         parts["order"] = json.dumps(model.order)
+    if model.helpers:
+        parts["helpers"] = json.dumps([name for name in model.names if name in model.helpers])
     body = ",\n".join(f'"{key}": {part}' for key, part in parts.items())
     write_text(path, "{" + body + "}\n")
 

@@ -2,6 +2,12 @@ from orbitmc.graph.ancestral import AncestralNetwork as AncestralNetwork
 from orbitmc.graph.ancestral import ancestral_acceptance as ancestral_acceptance
 from orbitmc.graph.ancestral import network_of as network_of
 from orbitmc.graph.builder import Builder as Builder
+from orbitmc.graph.causal_influence import NoisyGate as NoisyGate
+from orbitmc.graph.causal_influence import noisy_adder as noisy_adder
+from orbitmc.graph.causal_influence import noisy_and as noisy_and
+from orbitmc.graph.causal_influence import noisy_max as noisy_max
+from orbitmc.graph.causal_influence import noisy_min as noisy_min
+from orbitmc.graph.causal_influence import noisy_or as noisy_or
 from orbitmc.graph.evidence import Evidence as Evidence
 from orbitmc.graph.evidence import ResolvedEvidence as ResolvedEvidence
 from orbitmc.graph.evidence import Seen as Seen
@@ -43,3 +49,4 @@ from orbitmc.graph.transforms import extend as extend
 from orbitmc.graph.transforms import replicate as replicate
 from orbitmc.graph.transforms import require_beta as require_beta
 from orbitmc.graph.transforms import side_by_side as side_by_side
+from orbitmc.graph.unrolling import unroll as unroll

@@ -4,6 +4,7 @@ from orbitmc.estimate.answers import Sensitivity as Sensitivity
 from orbitmc.estimate.answers import Sweep as Sweep
 from orbitmc.estimate.marginals import About as About
 from orbitmc.graph.evidence import Evidence as Evidence
+from orbitmc.graph.unrolling import unroll as unroll
 from orbitmc.inference._best import best as best
 from orbitmc.inference._best import best_of_program as best_of_program
 from orbitmc.inference._draws import draws as draws

@@ -97,7 +97,7 @@ def best(
     if isinstance(model, Model):
         refuse_counting(chosen)
         names = resolve_query(query, model)
-        seen = model.given(evidence)
+        seen = model.given(evidence).without_helpers()
         incumbent = _solve(seen, chosen, k, progress)
         states = _in_names(seen, incumbent)
         return states if names is None else states.only(names)

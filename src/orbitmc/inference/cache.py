@@ -19,7 +19,7 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.estimate.marginals import About, Marginals, Places, certain_columns
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
-from orbitmc.exact.problem import Problem, Scope, prepare
+from orbitmc.exact.problem import MOST_JOINT_ENTRIES, Problem, Scope, prepare
 from orbitmc.exact.templates import Elimination, Template, Upward, template
 from orbitmc.graph.evidence import Evidence, ResolvedEvidence, as_mapping, resolve
 from orbitmc.graph.log_weights import exact_sum, large_factors
@@ -188,7 +188,7 @@ def find_elimination(
     """Eliminate a small model with evidence; None where others must look at it."""
     settings.require_use()
     settings.schedule()  # refuses two ends
-    if not _is_cacheable(model, settings):
+    if not _is_cacheable(model, settings) or _are_too_large(model, tied):
         return None
     begun = time.perf_counter()
     domains = KEPT.of(model, "domains", model.domains)
@@ -205,6 +205,12 @@ def find_elimination(
     return _eliminate_row(
         model, elimination, hard, findings, begun, describe_unused_settings(settings)
     )
+
+
+def _are_too_large(model: Model, tied: Sequence[Scope]) -> bool:
+    """Whether some joint table has more entries than any may have."""
+    sizes = model.graph.cardinality
+    return any(math.prod(sizes[list(scope)].tolist()) > MOST_JOINT_ENTRIES for scope in tied)
 
 
 def _is_cacheable(model: Model, settings: Settings) -> bool:
