@@ -172,7 +172,7 @@ def test_a_full_disk_costs_no_weights(files, tmp_path, monkeypatch):
         raise InputError("cannot write it: No space left on device", source=str(path))
 
     monkeypatch.setattr("orbitmc.mln.learning.save", full)
-    monkeypatch.setattr("orbitmc.cli.learn.SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr("orbitmc.inference._learn_program.SECONDS_BETWEEN_SAVES", 0.0)
     done = orbitmc("learn", program, database, "-o", output, "--checkpoint", tmp_path / "kept")
     assert done.returncode == 2
     assert "cannot write it: No space left on device; it continues" in done.stderr

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orbitmc as om
 from orbitmc import inference
+from orbitmc._util.text import suffix
 from orbitmc.cli import options
 from orbitmc.cli.predict import read_table
 from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark
@@ -65,17 +66,21 @@ def learn_tables(
         watch=None if asked.quiet else _Watching(),
         **given,
     )
-    om.write(learned.model, output)
+    om.write(learned, output)
     if not asked.quiet:
         print_remark(_describe(learned))
         for other in held_out:
             unseen, _ = _read(other, network, asked)
-            score = inference.log_likelihoods(learned.model, unseen, memory=asked.memory)
+            score = inference.log_likelihoods(learned, unseen, memory=asked.memory)
             print_remark(
                 f"held out: mean log-probability of {len(score):,} rows {score.mean():.6g} "
                 f"({other})"
             )
+        for doubt in learned.doubts:
+            print_remark(f"note: {doubt}")
         print_remark(f"the network is in {output}")
+        if learned.precision is not None and suffix(output) != ".json":
+            print_remark("write it as .json to keep how sure its tables are: answers have errors")
     if learned.interrupted and asked.seconds is None:
         print_remark("interrupted: these tables are not the best ones")
         return INTERRUPTED

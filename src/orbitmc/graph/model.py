@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._util.arrays import Floats, short_repr
 from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import quote
 from orbitmc.errors import ContradictionError, InputError, LimitError
@@ -48,6 +49,26 @@ class Equivalence:
     second: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class TablePrecision:
+    """How sure the tables of a Bayesian network are, which were learned from so many `rows`.
+
+    `same_as[v]` is the variable whose table variable `v` has, itself if it is tied to no other, and
+    -1 where the table was given. `counts[v]` are the rows behind each row of its table, those that
+    the prior is worth included; the table of another variable has none. Where rows left something
+    open, `information` is a matrix over the free entries of all tables: minus the second
+    derivatives by their log-odds.
+    """
+
+    rows: int
+    same_as: tuple[int, ...]
+    counts: tuple[Floats, ...]
+    information: Floats | None = None
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+
 @dataclass(frozen=True, repr=False)
 class Model(HtmlRepr):
     """A distribution over named variables, some of them already observed.
@@ -57,6 +78,7 @@ class Model(HtmlRepr):
     `doubts` say what looks wrong in the source of the model; answers repeat them as warnings.
     States that are none of the `equivalences` are impossible, though no factor says so: only
     kernels that know them may sample such a model, and nothing else may answer about it.
+    `precision` says how sure the tables are, if they were learned.
     """
 
     graph: FactorGraph
@@ -66,6 +88,7 @@ class Model(HtmlRepr):
     order: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     equivalences: tuple[Equivalence, ...] = ()
+    precision: TablePrecision | None = None
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -135,7 +158,14 @@ class Model(HtmlRepr):
         What is impossible stays impossible.
         """
         require_beta(beta)
-        return replace(self, graph=at_beta(self.graph, float(beta)))
+        return self.with_graph(at_beta(self.graph, float(beta)))
+
+    def with_graph(self, graph: FactorGraph) -> "Model":
+        """The same names with other factors, of which nobody knows how sure they are."""
+        return Model(
+            graph, self.names, self.values, self.observed, self.order, self.doubts,
+            self.equivalences,
+        )  # fmt: skip
 
     def domains(self) -> dict[str, tuple[str, ...]]:
         """Value names of every variable, observed ones included, in the author's order."""
