@@ -78,6 +78,7 @@ NO_EQUIVALENCE = (
     "that hard rules make an equivalence relation, and of which some atoms are unknown"
 )
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
+SURELY = 0.25  # of the time that a sweep with zeros is expected to take, it takes at least
 
 PricedPlan: TypeAlias = "EliminationPlan | GroupedPlan | Template"
 PlanType = TypeVar("PlanType", EliminationPlan, EliminationPlan | GroupedPlan)
@@ -444,11 +445,11 @@ def _plan_matching(model: Model, settings: Settings, reason: str) -> Plan | None
     """Draw the rows of a matching, where hard factors make one of variables; None elsewhere."""
     if not model.graph.has_zeros() or settings.names_jumps:
         return None
-    require_memory(sampling_bytes(model.graph, settings), settings)
-    prepared = prepare_within(model.graph, settings.schedule())
-    choice = tuning.tune_to_match(model, prepared)
+    choice = tuning.tune_to_match(model)
     if choice is None:
         return None
+    require_memory(sampling_bytes(model.graph, settings), settings)
+    prepared = prepare_within(model.graph, settings.schedule())
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
@@ -572,11 +573,24 @@ def _plan_with_race(
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
 
     prepared = prepare_within(model.graph, settings.schedule())
-    choice = tuning.run_race(model, prepared, seconds=RACE_SHARE * seconds, features=features)
+    choice = tuning.run_race(
+        model,
+        prepared,
+        seconds=RACE_SHARE * seconds,
+        features=features,
+        least_sweep=_least_sweep(model.graph),
+    )
     if choice.memory is not None:
         settings = fit_to_memory(settings, choice.memory, choice.step, model.graph.variables)
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
+
+
+def _least_sweep(graph: FactorGraph) -> float:
+    """Seconds that a sweep of a trial takes for sure, where starts are looked for around zeros."""
+    if not graph.has_zeros():
+        return 0.0
+    return SURELY * 1e-9 * LANE_UNIT * _sweep_nanoseconds(graph)
 
 
 def describe_cost(plan: PricedPlan) -> str:

@@ -438,13 +438,14 @@ def _clusters(model: Model, prepared: PreparedGraph) -> Kernel | None:
 
 
 @cache_by_model
-def _matching(model: Model) -> NDArray[np.int32] | None:
+def find_matching(model: Model) -> NDArray[np.int32] | None:
+    """Variables as a table of rows and columns, if they are a matching; None elsewhere."""
     return matching_table(model.graph)
 
 
 def matched_rows(model: Model, prepared: PreparedGraph) -> Kernel | None:
     """As many rows of a matching as there are, in one jump."""
-    table = _matching(model)
+    table = find_matching(model)
     return None if table is None else match_table(model.graph, table, len(table))
 
 
