@@ -50,7 +50,7 @@ CHECKPOINT_HELP = "Save the last step; the same command goes on from it."
 
 @verb
 def learn(
-    program: Annotated[Path, argument("MODEL", "A network, or a program; weights may be missing.")],
+    program: Annotated[Path, argument("MODEL", "A model, or a program; weights may be missing.")],
     databases: Annotated[
         list[Path],
         argument("DATA", "A table (.csv), or databases of a program."),
@@ -130,7 +130,7 @@ def learn(
     debug: options.Debug = False,
     help_all: options.HelpAll = False,
 ) -> int:
-    """Learn tables of a network, or weights of a program."""
+    """Learn tables of a model, or weights of a program."""
     require_writable(output)
     require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)
@@ -138,20 +138,21 @@ def learn(
     of_tables = {"--ignore": ignore, "--weights": weights, "--fixed": fixed, "--tied": tied,
                  "--start": start, "--starts": starts}  # fmt: skip
     of_weights = {
-        "--method": method, "--query": query, "--hidden": hidden, "--set": given,
-        "--optimiser": optimiser, "--errors": errors, "--checkpoint": checkpoint,
+        "--method": method if method != "pseudo" else None, "--query": query,
+        "--hidden": hidden, "--set": given, "--optimiser": optimiser,
+        "--errors": errors, "--checkpoint": checkpoint,
     }  # fmt: skip
     network = not is_logic(program)
     for name, value in (of_weights if network else of_tables).items():
         if value:
             raise InputError(
-                f"{name} is for {'programs' if network else 'networks'}, and this is a "
-                f"{'network' if network else 'program'}: leave it out"
+                f"{name} is for {'programs' if network else 'models'}, and this is a "
+                f"{'model' if network else 'program'}: leave it out"
             )
     if network:
         asked_tables = TableOptions(
-            prior, weights, ignore, fixed, tied, start or "data", starts or 1, iterations, seconds,
-            seed, memory, quiet,
+            prior, weights, ignore, fixed, tied, start, starts, method and f"{method}-likelihood",
+            iterations, seconds, seed, memory, quiet,
         )  # fmt: skip
         return learn_tables(program, databases, held_out or (), output, asked_tables)
 

@@ -13,6 +13,10 @@ from orbitmc.inference._learn import Learned as Learned
 from orbitmc.inference._learn import LearningStep as LearningStep
 from orbitmc.inference._learn import learn as learn
 from orbitmc.inference._learn import log_likelihoods as log_likelihoods
+from orbitmc.inference._learn_field import FieldStep as FieldStep
+from orbitmc.inference._learn_field import LearnedField as LearnedField
+from orbitmc.inference._learn_field import field_log_likelihoods as field_log_likelihoods
+from orbitmc.inference._learn_field import learn_field as learn_field
 from orbitmc.inference._learn_program import LearnedProgram as LearnedProgram
 from orbitmc.inference._learn_program import describe_score as describe_score
 from orbitmc.inference._learn_program import describe_step as describe_step

@@ -42,6 +42,7 @@ from orbitmc.inference.rows import SOFT, distinct_rows, read_rows, values_in
 from orbitmc.inference.table_errors import DIRICHLET, entry_errors, information_left
 
 if TYPE_CHECKING:
+    from orbitmc.inference._learn_field import FieldMethod, FieldStep, LearnedField
     from orbitmc.inference._learn_program import LearnedProgram, Paths
     from orbitmc.inference.query import Program
     from orbitmc.mln.language.scanner import Dialect
@@ -136,6 +137,23 @@ def learn(
 ) -> Learned: ...
 @overload
 def learn(
+    model: Model,
+    data: Any,
+    *,
+    method: FieldMethod | None = None,
+    prior: float = 1.0,
+    weights: ArrayLike | None = None,
+    ignore: Names = (),
+    start: str = "data",
+    tolerance: float = 1e-8,
+    iterations: int = 1000,
+    seconds: float | None = None,
+    seed: int = 0,
+    memory: int = MEMORY,
+    watch: Callable[[FieldStep], None] | None = None,
+) -> LearnedField: ...
+@overload
+def learn(
     model: str | Path | Program,
     data: Paths,
     *,
@@ -157,8 +175,8 @@ def learn(
     watch: Callable[[Step], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> LearnedProgram: ...
-def learn(model: Any, data: Any, **options: Any) -> Learned | LearnedProgram:
-    """Learn from data: the tables of a Bayesian network, or the weights of a program.
+def learn(model: Any, data: Any, **options: Any) -> Learned | LearnedField | LearnedProgram:
+    """Learn from data: tables of a network or a Markov random field, or weights of a program.
 
     For a network: `model` is one, whose tables are learned anew, or the parents of each variable;
     then values are those that the data have. `data` is a data frame, or a list with a mapping for
@@ -187,6 +205,19 @@ def learn(model: Any, data: Any, **options: Any) -> Learned | LearnedProgram:
     >>> learned.model.domains()["cough"], learned.tables["cough"].round(3).tolist()
     (('false', 'true'), [[1.0, 0.0], [0.0, 1.0]])
 
+    For a Markov random field, any model that is no Bayesian network: the logarithms of all weights
+    but 0 are learned, each table that factors share once. The likelihood is maximised where sums
+    over all states are affordable, the pseudo-likelihood elsewhere, which needs rows without holes;
+    the result says which, and `method` chooses. The `prior` of log-weights is normal around 0 with
+    variance 1 / `prior`; 0 gives maximum likelihood.
+
+    >>> pair = om.model({"a": ["no", "yes"], "b": ["no", "yes"]}, [(["a", "b"], [[1, 1], [1, 1]]),
+    ...                 (["a"], [1, 1]), (["b"], [1, 1])])
+    >>> rows = [{"a": "yes", "b": "yes"}] * 3 + [{"a": "no", "b": "no"}] * 2 + [{"a": "no"}]
+    >>> learned = om.learn(pair, rows, prior=0)
+    >>> learned.method, round(om.marginals(learned)["a"]["yes"], 3)
+    ('likelihood', 0.5)
+
     For a program: `model` is its file, whose formulas may have no weights, or what `read_logic`
     gives; `data` are files of databases, in which what is not listed is false. The `method` is
     `pseudo`, `conditional` on all but the `query`, or `discriminative`; atoms of `hidden`
@@ -200,6 +231,9 @@ def learn(model: Any, data: Any, **options: Any) -> Learned | LearnedProgram:
 
     `watch` is called with every step, and `tell` with what there is to say on the way.
     """
+    if isinstance(model, Model) and not model.observed and families_of(model.graph) is None:
+        _require_keywords("fields", options)
+        return inference.learn_field(model, data, **options)
     if isinstance(model, Model | Mapping) or not inference.is_program(model):
         _require_keywords("networks", options)
         return learn_network(model, data, **options)
@@ -211,6 +245,7 @@ def _require_keywords(kind: str, options: Mapping[str, object]) -> None:
     """Refuse keywords of another kind of learning."""
     learners: dict[str, Callable[..., object]] = {
         "networks": learn_network,
+        "fields": inference.learn_field,
         "programs": inference.learn_program,
     }
     keywords = {name: [*inspect.signature(f).parameters][2:] for name, f in learners.items()}
@@ -246,7 +281,7 @@ def learn_network(
     _check(prior, starts, tolerance, iterations, start)
     network = model if isinstance(model, Model) else _network(model, data, list_names(ignore))
     every = read_evidence_rows(network, data, list_names(ignore))
-    rows, count = _with_weights(every, weights), len(every.weight)
+    rows, count = weigh_rows(every, weights), len(every.weight)
     task = _Task(network, families_of_network(network), prior, list_names(fixed), tied)
     rng = np.random.default_rng(seed)
     search = _Search(task, rows, count, tolerance, iterations, memory, watch, rng)
@@ -263,7 +298,7 @@ def learn_network(
 def log_likelihoods(
     model: Model, table: Any, *, ignore: Names = (), memory: int = MEMORY
 ) -> Floats:
-    """The log-probability of what each row of a table says, under a Bayesian network.
+    """The log-probability of what each row of a table says, under a model.
 
     >>> import orbitmc as om
     >>> network = om.read("examples/sprinkler.bif")
@@ -271,6 +306,8 @@ def log_likelihoods(
     [-0.916, 0.0]
     """
     rows = read_evidence_rows(model, table, list_names(ignore))
+    if families_of(model.graph) is None:
+        return inference.field_log_likelihoods(model, rows, memory)
     families = families_of_network(model)
     scopes = [family.scope for family in families]
     counter = FamilyCounter(model.graph.cardinality.tolist(), scopes, rows, memory)
@@ -360,7 +397,7 @@ def read_evidence_rows(model: Model, table: Any, ignore: Sequence[str]) -> Evide
     )
 
 
-def _with_weights(rows: EvidenceRows, weights: ArrayLike | None) -> EvidenceRows:
+def weigh_rows(rows: EvidenceRows, weights: ArrayLike | None) -> EvidenceRows:
     """Rows that say the same, once, with their weights."""
     count = len(rows.weight)
     weight = rows.weight if weights is None else np.asarray(weights, dtype=np.float64)

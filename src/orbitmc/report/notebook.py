@@ -147,7 +147,7 @@ def _model(model: Model) -> str:
     return f"<p><b>Model</b>: {model_summary(model)}</p>" + (drawing or large)
 
 
-def _learned(learned: om.Learned) -> str:
+def _learned(learned: om.Learned | om.LearnedField) -> str:
     return paragraph(f"<b>{safe(str(learned))}</b>") + _model(learned)
 
 
@@ -261,6 +261,7 @@ def _program(program: Any) -> str:
 RENDERERS: Mapping[str, Callable[[Any], str]] = {
     "Model": _model,
     "Learned": _learned,
+    "LearnedField": _learned,
     "MarkovLogic": _program,
     "Marginals": _marginals,
     "Joint": _joint,
