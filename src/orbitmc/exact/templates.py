@@ -365,6 +365,24 @@ class Elimination:
                 tables[number] = joint.sum(axis=others).transpose(*order, len(axes_kept))
         return tables
 
+    def draw(
+        self, upward: Upward, rows: int, copies: int, rng: np.random.Generator
+    ) -> dict[int, Numbers]:
+        """Independent states of the tree's variables [copy, row], by variable.
+
+        Those of impossible rows mean nothing.
+        """
+        state: dict[int, Numbers] = {}
+        for step in reversed(self.template.steps):
+            check_interrupt()
+            conditional = upward.conditionals[step.variable]
+            row = np.arange(rows) if conditional.shape[-1] == rows else np.zeros(rows, np.int64)
+            shared = (state[member] for member in self.template.tree.shared[step.variable])
+            place: Any = (slice(None), *shared, np.broadcast_to(row, (copies, rows)))
+            below = np.cumsum(conditional[place][:-1], axis=0)
+            state[step.variable] = (below <= rng.random((copies, rows))).sum(axis=0)
+        return state
+
     def likely_state(self, upward: Upward) -> dict[int, int]:
         """A possible state of the tree's variables in the first row, each likely given those above.
 
