@@ -15,6 +15,7 @@ from orbitmc.inference._learn import learn as learn
 from orbitmc.inference._learn import log_likelihoods as log_likelihoods
 from orbitmc.inference._log_z import latest as latest
 from orbitmc.inference._log_z import log_z as log_z
+from orbitmc.inference._marginal_map import find_best_over as find_best_over
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query
 from orbitmc.inference._overview import Overview as Overview

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,21 +13,35 @@ import numpy as np
 from orbitmc import inference
 from orbitmc._numba.compile_log import spent_before
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._util.arrays import MOST_VALUES, Bytes, Numbers
+from orbitmc._util.arrays import MOST_VALUES, Bytes, Floats, Numbers
 from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import BestState, BestStates
 from orbitmc.estimate.marginals import About
-from orbitmc.exact.map import Neighbourhoods, map_bytes, solve_map, upper_bound
+from orbitmc.exact.dual_bound import DualAscent
+from orbitmc.exact.map import (
+    Neighbourhoods,
+    RowMaxima,
+    best_states,
+    map_bytes,
+    solve_map,
+    upper_bound,
+)
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
-from orbitmc.graph.log_weights import exact_log_weight, extremes
+from orbitmc.graph.log_weights import exact_log_weight, exact_sum, extremes
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import exact_in_time
+from orbitmc.inference.cache import (
+    find_row,
+    log_likelihoods_of,
+    numbers_in,
+    prepare_maxima,
+)
 from orbitmc.inference.plan import (
     describe_cost,
     most_seconds,
@@ -49,6 +64,8 @@ from orbitmc.sampling.initialization import TopStates, cool_states
 if TYPE_CHECKING:
     from orbitmc.exact.plan import EliminationPlan
     from orbitmc.exact.problem import Problem
+    from orbitmc.exact.templates import Template
+    from orbitmc.graph.evidence import ResolvedEvidence
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.sampling.initialization import TopStates
 
@@ -57,6 +74,7 @@ METHODS = ("auto", "exact", "counting", "gibbs")
 EXACT_STEPS = 1e-4  # seconds for each variable, about, until exact steps are prepared
 EXACT_STEPS_OF_FACTORS = 2e-5  # and for each factor
 STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
+DUAL_SHARE = 0.25  # of a timed search may be over when weight is moved between tables no more
 BOUND_SHARE = 0.5  # of a timed search may be over when its bound is found
 Progress = Callable[[float, str], None]
 SURE = 1e-9
@@ -70,6 +88,7 @@ def best(
     evidence: Evidence | None = None,
     *,
     k: int = 1,
+    over: Names | None = None,
     query: Names | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
@@ -77,33 +96,68 @@ def best(
 ) -> BestStates:
     """Find the `k` most probable states, of all variables together, heaviest first.
 
+    With names to maximise `over`, find the most probable joint values of these, with their
+    probabilities; everything else is summed out (marginal MAP). They are proven where an order that
+    sums first is affordable. Elsewhere the most frequent values of one run are rated by a second
+    one, with errors and a verdict; they are not proven.
+
     Where elimination is affordable they are proven, and states that weigh the same come in the
     order of their values. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
     as there are, or for as many rounds as `samples` says; the answer is the best that was found,
     with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
     the workers of an `executor` if there is one. Impossible states are never given; if fewer than
-    `k` states are possible, there are fewer. A `query` names variables to report. A program is told
-    in atoms that are true or false; where it is counted, one state is proven, and predicates with
-    many atoms are told only if a query names them. A search calls `progress` now and then, with the
-    share of its time that is over and with words about what it has found.
+    `k` states are possible, there are fewer. A `query` names variables to report, of states of all
+    variables. A program is told in atoms that are true or false; where it is counted, one state is
+    proven, and predicates with many atoms are told only if a query names them. A search calls
+    `progress` now and then, with the share of its time that is over and with words about what it
+    has found.
 
     >>> import orbitmc as om
     >>> found = om.best(om.read("examples/sprinkler.bif"), {"grass": "wet"}, k=2)
     >>> found[0]["sprinkler"], found.proven
     ('on', True)
+    >>> seasons = om.best(om.read("examples/sprinkler.bif"), {"grass": "wet"}, over="season", k=2)
+    >>> [(one["season"], round(one.probability, 3)) for one in seasons]
+    [('dry', 0.567), ('rainy', 0.433)]
     """
     chosen = merge_options(settings, options)
     _require_sense(chosen, k)
+    if over is not None:
+        return _best_over(model, evidence, k, over, query, chosen, progress)
     if isinstance(model, Model):
         refuse_counting(chosen)
         names = resolve_query(query, model)
-        seen = model.given(evidence)
-        incumbent = _solve(seen, chosen, k, progress)
-        states = _in_names(seen, incumbent)
+        model.require_all_factors()
+        incumbent = _solve_from_cache(model, evidence, chosen, k)
+        if incumbent is None:
+            seen = model.given(evidence)
+            states = _in_names(seen, _solve(seen, chosen, k, progress))
+        else:
+            states = _in_names(model, incumbent)
         return states if names is None else states.only(names)
     if evidence is not None and len(evidence):
         raise InputError("evidence of a program is a database: read(program, databases)")
     return best_of_program(model, chosen, k, query, progress)
+
+
+def _best_over(
+    model: Model | Program,
+    evidence: Evidence | None,
+    k: int,
+    over: Names,
+    query: Names | None,
+    settings: Settings,
+    progress: Progress | None,
+) -> BestStates:
+    """The best joint values of some names; of all names, these are the best states."""
+    if query is not None:
+        raise InputError("over names what is reported, too: leave out the query")
+    if settings.method == "counting":
+        raise InputError("counting finds the best state of all atoms: it sums none out")
+    states = inference.find_best_over(model, evidence, over, settings, k, progress)
+    if states is not None:
+        return states
+    return best(model, evidence, k=k, query=over, settings=settings, progress=progress)
 
 
 def best_of_program(
@@ -123,7 +177,9 @@ def best_of_program(
     if (counted := inference.count_best(asked, settings, k)) is not None:
         return counted
     try:
-        incumbent = _solve(program.model, settings, k, progress)
+        incumbent = _solve_from_cache(program.model, None, settings, k) or _solve(
+            program.model, settings, k, progress
+        )
     except ContradictionError as error:
         raise program.explain(error) from None
     return _to_best_states(incumbent, lambda state: _in_atoms(asked, state))
@@ -153,6 +209,95 @@ class _Incumbent:
     about: About
 
 
+# Small models whose elimination is kept, as for marginals.
+
+
+@dataclass(frozen=True)
+class _CachedMaxima:
+    """One row of evidence, eliminated by maxima; `likelihoods` by variable, of all its values."""
+
+    model: Model
+    template: Template
+    maxima: RowMaxima
+    values: dict[int, int]
+    likelihoods: Mapping[int, Floats]
+
+    def states(self, count: int) -> list[tuple[float, Numbers]]:
+        """The best states of all variables of the model, and what they weigh."""
+        best = itertools.islice(best_states(self.maxima), count)
+        return [self._weigh(state) for _, state in best]
+
+    def _weigh(self, state: Sequence[int]) -> tuple[float, Numbers]:
+        """A state of the tree as one of the model, with its exact log-weight."""
+        possible, place = self.template.problem.possible, self.template.place
+        whole = np.array(
+            [
+                self.values[v] if v in self.values else some[state[place[v]] if v in place else 0]
+                for v, some in enumerate(possible)
+            ],
+            dtype=np.int64,
+        )
+        weight = exact_log_weight(self.model.graph, whole)
+        if self.likelihoods:
+            parts = (float(table[whole[v]]) for v, table in self.likelihoods.items())
+            weight = exact_sum([weight, *parts])
+        return weight, whole
+
+
+def _find_maxima(
+    model: Model, evidence: Evidence | None, settings: Settings
+) -> _CachedMaxima | None:
+    """Eliminate a small model with evidence by maxima; None where others must look at it."""
+    row = find_row(model, evidence, settings)
+    if row is None:
+        return None
+    maximising = prepare_maxima(model, row.observed, row.soft, settings)
+    if maximising is None:
+        return None
+    chosen = maximising.template
+    values = {variable: row.hard[variable] for variable in chosen.observed}
+    numbers = numbers_in(chosen, values)
+    if numbers is None:
+        return None
+    maxima = maximising.maximise(numbers, log_likelihoods_of(model, chosen, row.findings))
+    if maxima is None:
+        return None
+    return _CachedMaxima(model, chosen, maxima, values, _all_likelihoods(model, row.findings))
+
+
+def _all_likelihoods(model: Model, findings: ResolvedEvidence) -> dict[int, Floats]:
+    with np.errstate(divide="ignore"):
+        return {model.index[name]: np.log(np.array(w)) for name, w in findings.soft.items()}
+
+
+def _solve_from_cache(
+    model: Model, evidence: Evidence | None, settings: Settings, k: int
+) -> _Incumbent | None:
+    """The best states of a small model that is prepared already, or soon; None elsewhere."""
+    if settings.method not in ("auto", "exact"):
+        return None
+    with Stopwatch() as watch, exact_in_time(settings):
+        row = _find_maxima(model, evidence, settings)
+        if row is None:
+            return None
+        ranked = sorted((-weight, state.tolist()) for weight, state in row.states(k))
+    weights = [-negative for negative, _ in ranked]
+    reason = f"{describe_cost(row.template)}{describe_unused_settings(settings)}"
+    about = About("exact", reason, seconds=watch.seconds, warnings=model.doubts)
+    states = [np.array(state) for _, state in ranked]
+    incumbent = _Incumbent(states, weights, True, weights[0], about)
+    return _warn_of_few(incumbent, k)
+
+
+def _warn_of_few(incumbent: _Incumbent, k: int) -> _Incumbent:
+    """Say so where fewer states are possible than were asked for."""
+    if len(incumbent.states) >= k or not incumbent.proven:
+        return incumbent
+    words = f"only {len(incumbent.states)} states are possible"
+    about = incumbent.about
+    return replace(incumbent, about=replace(about, warnings=(*about.warnings, words)))
+
+
 def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) -> _Incumbent:
     try:
         with exact_in_time(settings), Stopwatch() as watch:
@@ -165,12 +310,12 @@ def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) 
             )
     except ContradictionError as error:
         raise explain_contradiction(model, error) from None
-    warnings = (*firm.remarks, *incumbent.about.warnings)
-    if len(incumbent.states) < k and incumbent.proven:
-        warnings += (f"only {len(incumbent.states)} states are possible",)
-    return replace(
-        incumbent, about=replace(incumbent.about, seconds=watch.seconds, warnings=warnings)
+    about = replace(
+        incumbent.about,
+        seconds=watch.seconds,
+        warnings=(*firm.remarks, *incumbent.about.warnings),
     )
+    return _warn_of_few(replace(incumbent, about=about), k)
 
 
 def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str]:
@@ -328,9 +473,18 @@ def _sum_of_maxima(graph: FactorGraph) -> float:
 
 
 def _find_bound(problem: Problem, clock: _Clock) -> float:
-    """A log-weight that no state exceeds; a looser one if a good one takes too long."""
-    limit = BOUND_SHARE * clock.seconds if clock.rounds is None else math.inf
-    bound = upper_bound(problem, is_over=lambda: clock() > limit)
+    """A log-weight that no state exceeds; a looser one if a good one takes too long.
+
+    First weight is moved between tables, then these are maximised bucket by bucket.
+    """
+
+    def is_after(share: float) -> Callable[[], bool]:
+        limit = share * clock.seconds if clock.rounds is None else math.inf
+        return lambda: clock.stopped or clock() > limit
+
+    ascent = DualAscent(problem)
+    ascent.improve(is_after(DUAL_SHARE))
+    bound = upper_bound(ascent.moved(), is_over=is_after(BOUND_SHARE))
     return bound if not math.isnan(bound) else math.inf
 
 

@@ -299,6 +299,8 @@ PARAMETERS: Mapping[str, str] = {
     "betas": "list of numbers above 0: inverse temperatures",
     "chains": "whole number; default: 64: how many chains are drawn from",
     "k": "whole number; default: 1: how many states",
+    "explain": "yes or no; default: no: find the most probable state of each row, too",
+    "over": "names; default: all: what is maximised over; everything else is summed out",
 }
 """What questions take beside settings: the type, the default and the meaning."""
 
