@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc._numba.compile_log import latest_time, time_limit, working_time
 from orbitmc.errors import ContradictionError
 from orbitmc.exact import groups
 from orbitmc.exact.contraction import marginals
@@ -180,3 +181,23 @@ def test_the_answer_says_that_there_are_groups(monkeypatch):
     one_tree = marginals(network.given(evidence).graph)
     assert answer.about.log_z == pytest.approx(one_tree.log_z, abs=1e-12)
     assert answer["r0"].probability == pytest.approx(one_tree.marginals[0], abs=1e-12)
+
+
+def test_no_groups_are_looked_for_when_the_time_of_an_exact_answer_is_over(monkeypatch):
+    """An exact answer has no share of the time for its plan, but all of it has an end."""
+    ends: list[float] = []
+    plan = groups.plan_groups
+
+    def note(graph, cost, *, memory, until):
+        ends.append(until)
+        return plan(graph, cost, memory=memory, until=until)
+
+    monkeypatch.setattr(groups, "WORTH_GROUPS", 0.0)
+    monkeypatch.setattr(groups, "plan_groups", note)
+    graph = om.read("examples/sprinkler.bif").graph
+    with time_limit(3.0):
+        groups.predict_marginals(graph, seconds=100.0)
+        assert ends.pop() <= latest_time()
+    before = working_time()
+    groups.predict_marginals(graph, seconds=5.0)
+    assert before + 5.0 <= ends.pop() <= working_time() + 5.0

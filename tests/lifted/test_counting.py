@@ -16,7 +16,7 @@ from orbitmc.lifted.fragment import NotLiftableError
 from orbitmc.lifted.tree import sum_tree
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding import rewriting
-from orbitmc.mln.grounding.grounding import atom_tables
+from orbitmc.mln.grounding.grounding import World, atom_tables
 from orbitmc.mln.language.parser import parse
 from tests.lifted.random_fragments import random_fragment
 from tests.mln.questions import question
@@ -413,8 +413,40 @@ def test_evidence_without_a_pattern_is_refused():
     pairs = {tuple(sorted(rng.choice(150, 2, replace=False).tolist())) for _ in range(300)}
     facts = "\n".join(f"Friends(P{a},P{b})" for a, b in sorted(pairs))
     logic = read(people(150) + SMOKERS, facts, opened=["Friends"])
-    with pytest.raises(InputError, match=r"observed Friends links .* constants without a pattern"):
+    words = r"observed Friends has .* pairs of constants without a pattern"
+    with pytest.raises(InputError, match=words):
         om.marginals(logic, method="counting")
+
+
+def test_twins_are_not_looked_for_where_numbers_of_links_tell_that_there_are_few(monkeypatch):
+    """Every person has another number of friends."""
+    facts = "\n".join(f"Friends(P{a},P{b})" for a in range(80) for b in range(a))
+    logic = read(people(80) + SMOKERS, facts, opened=["Friends"])
+    monkeypatch.setattr(marginals, "find_links", lambda *given: pytest.fail("was looked for"))
+    with pytest.raises(InputError, match=r"3,160 pairs .* \(at least 80 groups\)"):
+        om.marginals(logic, method="counting")
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_there_are_never_fewer_groups_than_constants_that_are_no_twins(seed):
+    rng = np.random.default_rng(seed)
+    known = rng.random((7, 7)) < rng.choice([0.1, 0.5, 0.9])
+    if seed % 2:
+        known |= known.T
+    facts = "\n".join(
+        f"{'' if rng.random() < 0.7 else '!'}Friends(P{a},P{b})" for a, b in np.argwhere(known)
+    )
+    program, world = parse(people(7) + SMOKERS), World(opened=frozenset({"Friends"}))
+    tables = atom_tables(program, parse_database(facts, program), world)
+    in_fragment = fragment.find_fragment(program, tables)
+    facts_known = evidence.read_known(in_fragment)
+    links = evidence.find_links(in_fragment, facts_known)
+    groups = [
+        group
+        for sort in in_fragment.sorts
+        for group in evidence.group_twins(sort.members, sort.kind, links)
+    ]
+    assert evidence.count_different(in_fragment, facts_known) <= len(groups)
 
 
 def test_a_rule_without_a_weight_is_refused():

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import orbitmc as om
 from orbitmc._numba import tiers
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._gibbs import SystematicScan
@@ -245,3 +246,19 @@ def test_rounds_grow_carefully_and_fit_into_the_time_left():
     pace_.learn(1, 5.0)
     assert (pace_.units, pace_.fitting(0.0)) == (1, 1)
     assert np.isclose(pace_.each, 5.0)
+
+
+def test_a_timed_run_times_steps_of_its_kernel_and_not_only_the_scan_before_them(monkeypatch):
+    """Warm-up of a kernel that picks at random begins with a scan, which is much cheaper."""
+    rounds: list[tuple[int, int]] = []
+    advance = sampler.Threads.advance
+
+    def note(workers, run, steps, samples):
+        rounds.append((run.warm_up_steps, steps))
+        return advance(workers, run, steps, samples)
+
+    monkeypatch.setattr(sampler.Threads, "advance", note)
+    coins = om.model({f"c{k}": ["0", "1"] for k in range(5000)}, [(["c0"], [1.0, 2.0])])
+    om.marginals(coins, method="gibbs", scan="random", seconds=0.01, threads=1)
+    part = 5000 // sampler.FIRST_ROUND
+    assert rounds[:3] == [(0, part), (part, 5000 - part), (5000, part)]

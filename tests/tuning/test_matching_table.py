@@ -149,3 +149,9 @@ def test_frozen_without_it():
         model, method="lmh", moves={"families": [], "period": 1}, samples=50, seed=1
     )
     assert not plain.converged
+
+
+def test_pairs_that_exclude_each_other_by_chance_are_no_matching():
+    path = [(0, 1), (1, 2)]
+    assert matching_table(exclusions([*path, (3, 4)], 5)) is None
+    assert matching_table(exclusions([*path, (2, 3)], 4)) is not None

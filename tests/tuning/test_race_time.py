@@ -81,3 +81,12 @@ def test_without_useful_symmetry_alpha_is_one(counted, monkeypatch):
     assert found.recipe.alpha == 1.0
     assert [one.family for one in found.prices] == ["flip", "clusters"]
     assert found.prices[0].verdict == "hardly ever accepted"
+
+
+def test_no_start_is_looked_for_where_a_sweep_takes_too_long_for_sure(monkeypatch):
+    monkeypatch.setattr(race_module, "Arm", lambda *given: pytest.fail("a start was looked for"))
+    model = om.ising_grid(4, 4, 0.3)
+    result = run_race(model, prepare(model.graph), seconds=0.5, least_sweep=0.5)
+    assert result.about == race_module.TOO_LONG
+    with pytest.raises(pytest.fail.Exception, match="a start was looked for"):
+        run_race(model, prepare(model.graph), seconds=0.5, least_sweep=0.001)

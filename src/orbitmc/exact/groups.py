@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.compile_log import latest_time, working_time
 from orbitmc._util.arrays import Floats
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import LimitError
@@ -98,12 +98,15 @@ def predict_marginals(
     >>> predict_marginals(om.read("examples/sprinkler.bif").graph).width
     2
     """
-    until = working_time() + max(seconds, FIRST_SHARE * within)
+    until = min(working_time() + max(seconds, FIRST_SHARE * within), latest_time())
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
     greedy = order_greedily(graph, until)
     cost = greedy.order.cost
-    groups = None if cost <= WORTH_GROUPS else plan_groups(graph, cost, memory=memory, until=until)
+    groups = None
+    if cost > WORTH_GROUPS:
+        soon = min(until, working_time() + seconds)
+        groups = plan_groups(graph, cost, memory=memory, until=soon)
     if groups is not None and groups.bytes <= memory and groups.seconds <= ENOUGH_IN_GROUPS:
         return groups
     try:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.compile_log import latest_time, working_time
 from orbitmc._util.loading import LateModule
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, LimitError
@@ -127,7 +127,7 @@ def predict(
     >>> predict(om.ising_grid(4, 100, 0.3).graph).width
     4
     """
-    until = working_time() + max(seconds, FIRST_SHARE * within)
+    until = min(working_time() + max(seconds, FIRST_SHARE * within), latest_time())
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
     greedy = order_greedily(graph, until) if enough > 0.0 else None

@@ -78,6 +78,7 @@ NO_EQUIVALENCE = (
     "that hard rules make an equivalence relation, and of which some atoms are unknown"
 )
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
+SURELY = 0.25  # of the time that a sweep with zeros is expected to take, it takes at least
 
 PricedPlan: TypeAlias = "EliminationPlan | GroupedPlan | Template"
 PlanType = TypeVar("PlanType", EliminationPlan, EliminationPlan | GroupedPlan)
@@ -335,7 +336,7 @@ def _plan_as_requested(
     require_time_to_prepare(model.graph, settings)
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
     settings = _fit_slices_to_seconds(model.graph, settings)
-    matched = _plan_matching(model, settings, reason) if settings.method == "lmh" else None
+    matched = _plan_structure(model, settings, reason) if settings.method == "lmh" else None
     in_blocks = matched or _plan_blocks_if_frozen(model, settings, reason)
     return in_blocks or _plan_with_race(model, settings, reason, features)
 
@@ -431,7 +432,7 @@ def _plan_sampling(
     plain = replace(settings, method="gibbs")
     if settings.scan == "random" or settings.base == "low-width":
         chosen = Plan(model, plain, reason)
-    elif matched := _plan_matching(model, replace(settings, method="lmh"), reason):
+    elif matched := _plan_structure(model, replace(settings, method="lmh"), reason):
         chosen = matched
     elif in_blocks := _plan_blocks_if_frozen(model, plain, reason):
         chosen = in_blocks
@@ -440,15 +441,15 @@ def _plan_sampling(
     return replace(chosen, ruled_out=("exact",))
 
 
-def _plan_matching(model: Model, settings: Settings, reason: str) -> Plan | None:
-    """Draw the rows of a matching, where hard factors make one of variables; None elsewhere."""
+def _plan_structure(model: Model, settings: Settings, reason: str) -> Plan | None:
+    """Draw orders, or rows of a matching, where hard factors make one of variables; else None."""
     if not model.graph.has_zeros() or settings.names_jumps:
+        return None
+    choice = tuning.tune_to_structure(model)
+    if choice is None:
         return None
     require_memory(sampling_bytes(model.graph, settings), settings)
     prepared = prepare_within(model.graph, settings.schedule())
-    choice = tuning.tune_to_match(model, prepared)
-    if choice is None:
-        return None
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
@@ -466,7 +467,7 @@ def _plan_part_to_sample(
         return plan_core(_plan_sampling(part, settings, reason, watched))
 
     given = settings.moves or settings.generators or not isinstance(settings.base, str)
-    return sample(model) if given else _leave_out_followers(model, sample)
+    return sample(model) if given or model.orders else _leave_out_followers(model, sample)
 
 
 def _leave_out_followers(model: Model, sample: Callable[[Model], Plan]) -> Plan:
@@ -572,11 +573,24 @@ def _plan_with_race(
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
 
     prepared = prepare_within(model.graph, settings.schedule())
-    choice = tuning.run_race(model, prepared, seconds=RACE_SHARE * seconds, features=features)
+    choice = tuning.run_race(
+        model,
+        prepared,
+        seconds=RACE_SHARE * seconds,
+        features=features,
+        least_sweep=_least_sweep(model.graph),
+    )
     if choice.memory is not None:
         settings = fit_to_memory(settings, choice.memory, choice.step, model.graph.variables)
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
+
+
+def _least_sweep(graph: FactorGraph) -> float:
+    """Seconds that a sweep of a trial takes for sure, where starts are looked for around zeros."""
+    if not graph.has_zeros():
+        return 0.0
+    return SURELY * 1e-9 * LANE_UNIT * _sweep_nanoseconds(graph)
 
 
 def describe_cost(plan: PricedPlan) -> str:

@@ -332,8 +332,14 @@ class SampledRows:
         """Why elimination cannot answer, in words; nothing if it can."""
         if self.settings.method not in ("auto", "exact"):
             return f"{self.settings.method} was asked for"
+        if self.settings.method == "auto" and self._is_late():
+            return "rows together cost too much, and there was no time to look at one alone"
         plan, reason = plan_marginals(model.graph, self.settings)
         return "" if plan is not None else reason
+
+    def _is_late(self) -> bool:
+        """Whether half of the seconds are over before an order for one row was looked for."""
+        return self.settings.seconds is not None and 2 * spent_before() > self.settings.seconds
 
     def batches(self) -> Iterator[list[Kind]]:
         """Kinds that go into one run, as many as fit."""

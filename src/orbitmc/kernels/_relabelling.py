@@ -197,18 +197,23 @@ def _label_dependent_factors(
     """The factors around a set whose log-potentials depend on which of two labels is which."""
     moved = np.zeros(graph.variables, dtype=np.bool_)
     moved[members] = True
-    known: dict[tuple[object, ...], bool] = {}
-    factors = []
-    for factor in factors_around(graph, moved):
-        scope = graph.scope_of(factor)
-        number, is_clause = graph.table_of[factor], factor >= graph.first_clause
-        satisfying = tuple(graph.satisfying_of(factor) if is_clause else graph.cardinality[scope])
-        key = (number, is_clause, tuple(moved[scope]), satisfying)
-        if key not in known:
-            known[key] = _tells_apart(graph, factor, moved, label, partner)
-        if known[key]:
-            factors.append(factor)
-    return indices(factors)
+    around = factors_around(graph, moved).astype(np.int64)
+    arities = graph.scope_start[around + 1].astype(np.int64) - graph.scope_start[around]
+    telling = np.zeros(len(around), dtype=np.bool_)
+    for arity in np.unique(arities).tolist():
+        places = np.flatnonzero(arities == arity)
+        factors = around[places]
+        edges = graph.edges_of(factors, arity)
+        scopes, is_clause = graph.scope[edges], factors >= graph.first_clause
+        satisfying = np.where(
+            is_clause[:, None], graph.satisfying[edges], graph.cardinality[scopes]
+        )
+        columns = graph.table_of[factors], is_clause, *moved[scopes].T, *satisfying.T
+        kinds = np.column_stack([column.astype(np.int64) for column in columns])
+        _, first, which = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+        of_kind = [_tells_apart(graph, factors[k], moved, label, partner) for k in first.tolist()]
+        telling[places] = np.array(of_kind)[which.reshape(-1)]
+    return indices(around[telling])
 
 
 def _tells_apart(

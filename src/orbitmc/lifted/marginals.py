@@ -51,7 +51,14 @@ from orbitmc.lifted.counts import (
     count_states,
     sum_counts,
 )
-from orbitmc.lifted.evidence import Field, Known, find_links, group_twins, read_known
+from orbitmc.lifted.evidence import (
+    Field,
+    Known,
+    count_different,
+    find_links,
+    group_twins,
+    read_known,
+)
 from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
 from orbitmc.lifted.tree import IMPOSSIBLE, TreeMoments, TreeProblem, sum_tree
 from orbitmc.mln.data.database import TRUE, UNKNOWN, Ints
@@ -190,24 +197,16 @@ def lift_setting(setting: Setting, add: Add = log_sum) -> Lifting:
 
 
 def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
+    most = MOST_GROUPS + len(fragment.sorts)
+    if (different := count_different(fragment, known)) > most:
+        raise _patternless(known, f"at least {different:,}")
     links = find_links(fragment, known)
     groups: list[Group] = []
     for number, sort in enumerate(fragment.sorts):
         for members in group_twins(sort.members, sort.kind, links):
             groups.append(Group(number, np.searchsorted(sort.members, members)))
-    if len(groups) > MOST_GROUPS + len(fragment.sorts):
-        linked = len(links)
-        names = sorted(
-            {
-                name.predicate
-                for name, facts in known.items()
-                if facts.elements.shape[1] == 2 and len(facts.elements)
-            }
-        )
-        raise NotLiftableError(
-            f"observed {', '.join(names)} links {linked:,} constants without a pattern "
-            f"({len(groups):,} groups)"
-        )
+    if len(groups) > most:
+        raise _patternless(known, f"{len(groups):,}")
     evidence = tuple(unary_evidence(fragment, sort, known) for sort in fragment.sorts)
     profiles: list[Profile] = []
     profile_of = [np.zeros(len(sort.members), np.int64) for sort in fragment.sorts]
@@ -220,6 +219,16 @@ def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
             for kind, size in zip(kinds.tolist(), sizes.tolist(), strict=True)
         ]
     return Setting(fragment, known, tuple(groups), evidence, tuple(profiles), tuple(profile_of))
+
+
+def _patternless(known: Mapping[Field, Known], groups: str) -> NotLiftableError:
+    pairs = {name: facts for name, facts in known.items() if facts.elements.shape[1] == 2}
+    names = sorted({name.predicate for name, facts in pairs.items() if len(facts.elements)})
+    linked = sum(len(facts.elements) for facts in pairs.values())
+    return NotLiftableError(
+        f"observed {', '.join(names)} has {linked:,} pairs of constants without a pattern "
+        f"({groups} groups)"
+    )
 
 
 def find_propositions(

@@ -45,6 +45,7 @@ from orbitmc.sampling.warmup import (
     affordable_spacing,
     annealing_steps,
     start_packs,
+    steps_scanned_first,
     usual_spacing,
     warm_up,
 )
@@ -299,10 +300,13 @@ def _warm_up_steps(run: Run, clock: Clock) -> int:
         return max(0, min(left, clock.sweeps.units * run.sweep))
     turns = clock.turns(run)
     seconds = run.budget.part_over(WARM_UP_SHARE, run.ends) - clock()
-    if run.warm_up_steps and seconds <= 0.5 * turns * clock.sweeps.each:
-        return max(0, min(run.annealing - run.warm_up_steps, clock.sweeps.units * run.sweep))
-    if not run.warm_up_steps:  # nothing is known yet of what a sweep takes
+    scanned = steps_scanned_first(run)
+    if 0 < run.warm_up_steps < scanned:
+        return scanned - run.warm_up_steps
+    if run.warm_up_steps in (0, scanned):  # nothing is known yet of what a sweep takes
         return max(1, run.sweep // FIRST_ROUND)
+    if seconds <= 0.5 * turns * clock.sweeps.each:
+        return max(0, min(run.annealing - run.warm_up_steps, clock.sweeps.units * run.sweep))
     return clock.sweeps.fitting(seconds / turns) * run.sweep
 
 

@@ -61,7 +61,7 @@ def warm_up(
         walk(steps)
         return
     variables = max(1, prepared.graph.variables)
-    stretch = variables * -(-STRETCH // variables)
+    stretch = _stretch(variables)
     scanning = _scan_pack(pack)
     scan = stepper(prepared, SCAN, scanning)
     while True:
@@ -74,6 +74,18 @@ def warm_up(
         if steps == 0:
             break
     pack.outcomes[kernel.outcomes.index("updates")] += scanning.outcomes[0]
+
+
+def _stretch(variables: int) -> int:
+    """Steps of the same kind that a warm-up takes together."""
+    return variables * -(-STRETCH // variables)
+
+
+def steps_scanned_first(run: Run) -> int:
+    """Steps of a warm-up that do not tell what steps of the kernel take."""
+    if run.annealing or not picks_at_random(run.kernel):
+        return 0
+    return _stretch(max(1, run.graph.variables))
 
 
 def usual_spacing(schedule: Schedule, kernel: Kernel, variables: int) -> int:

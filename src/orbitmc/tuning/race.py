@@ -20,7 +20,9 @@ from orbitmc.tuning.families import (
     FAMILIES,
     FORWARD,
     MATCHING,
+    ORDER,
     Family,
+    find_matching,
     forward_acceptance,
     is_a_network,
 )
@@ -73,13 +75,13 @@ def tune_to_redraw(model: Model, acceptance: float) -> RaceResult:
     return RaceResult(Tuning((FORWARD,), sweeps * model.graph.variables), about, (price,))
 
 
-def tune_to_match(model: Model, prepared: PreparedGraph) -> RaceResult | None:
-    """Draw the rows of a matching once in every sweep; None if a model has none."""
-    if FAMILIES[MATCHING].build(model, prepared) is None:
+def tune_to_structure(model: Model) -> RaceResult | None:
+    """Draw an order or the rows of a matching once in every sweep; None if a model has neither."""
+    family = ORDER if model.orders else MATCHING
+    if family == MATCHING and find_matching(model) is None:
         return None
-    price = TrialResult(MATCHING, None, None, "chosen")
-    recipe = Tuning((MATCHING,), model.graph.variables)
-    return RaceResult(recipe, FAMILIES[MATCHING].words, (price,))
+    price = TrialResult(family, None, None, "chosen")
+    return RaceResult(Tuning((family,), model.graph.variables), FAMILIES[family].words, (price,))
 
 
 # Rungs for a tempered chain, in the time that a race has left.
@@ -215,6 +217,7 @@ SLOW_WIN, SLOW_JUMPS, SLOW_TRIALS = 1.2, 6, 2  # by the slowest kind: gain, jump
 HOPELESS = 0.7  # times the effective samples, in a first trial
 AFTER_PILOT = 0.2  # of the time is left for tempering
 NO_TIME, UNCLEAR = "no time left", "no clear gain"
+TOO_LONG = "a sweep takes too long for a race in this time: Gibbs alone"
 SEED = 0  # of the panel
 
 
@@ -224,15 +227,17 @@ def run_race(
     *,
     seconds: float,
     features: AskedFeatures | None = None,
+    least_sweep: float = 0.0,
 ) -> RaceResult:
     """Choose jumps for a model, in about so many seconds of running (compiling not counted).
 
     Where chains are slow it may take twice as long. `features` that a question asks for are
-    watched, too.
+    watched, too. A sweep takes `least_sweep` seconds for sure: no start is looked for where that is
+    too long.
     """
     model.require_all_factors()
     with Stopwatch() as watch, WorkClock() as clock:
-        result = _Race(model, prepared, seconds, clock, features).run()
+        result = _Race(model, prepared, seconds, clock, features).run(least_sweep)
     return replace(result, seconds=watch.seconds)
 
 
@@ -261,17 +266,17 @@ class _Race:
         self.step = 0.0
         self.prices: list[TrialResult] = []
 
-    def run(self) -> RaceResult:
+    def run(self, least_sweep: float) -> RaceResult:
         if not self.model.graph.variables:
             return RaceResult(Tuning(), "nothing is left to sample")
         if (drawn := forward_acceptance(self.model, WORTH_MORE * self.laps.seconds)) >= OFTEN:
             return tune_to_redraw(self.model, drawn)
+        if least_sweep > self.laps.length:
+            return RaceResult(Tuning(), TOO_LONG)
         self.standing = Arm(self.model, self.prepared, {}, ())
         self.laps.prepare(self.standing)
         if self._sweep() > self.laps.length:
-            return RaceResult(
-                Tuning(), "a sweep takes too long for a race in this time: Gibbs alone"
-            )
+            return RaceResult(Tuning(), TOO_LONG)
         self.laps.trial(self.standing, self.laps.length)  # away from its starts
         self.seen = self.first = self.laps.first_look(self.standing)
         if self._leaves_little:

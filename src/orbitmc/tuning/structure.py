@@ -96,7 +96,8 @@ def matching_table(graph: FactorGraph) -> NDArray[np.int32] | None:
     """Variables as a table [row, column] of which no two in a line may be 1; -1 where none is.
 
     Hard factors say so of every two in a line and of no others. None if there is no such table, or
-    if no variable has both a row and a column with others.
+    if fewer than half of its variables have both a row and a column with others: pairs that exclude
+    each other by chance are no matching.
     """
     rivals = _hard_rivals(graph)
     lines = None if rivals is None else _lines_of(rivals)
@@ -104,6 +105,9 @@ def matching_table(graph: FactorGraph) -> NDArray[np.int32] | None:
     if lines is None or side is None:
         return None
     variables = sorted({variable for line in lines for variable in line})
+    crossings = sum(map(len, lines)) - len(variables)
+    if 2 * crossings < len(variables):
+        return None
     place = {variable: [-1, -1] for variable in variables}
     counts = [0, 0]
     for line, which in zip(lines, side, strict=True):

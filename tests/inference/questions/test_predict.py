@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import orbitmc as om
+from orbitmc._numba.compile_log import asked_before
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.model import Model
 from orbitmc.inference import rows as answering
@@ -305,6 +306,17 @@ def test_auto_samples_rows_that_are_too_wide_in_one_run(monkeypatch):
     up = found["s0_1", "up"]
     assert up[3] > max(up[1], up[2]) > min(up[1], up[2]) > up[0]
     assert found.attrs["standard_error"][0]["s0_1"]["up"] > 0
+
+
+def test_no_order_for_one_row_is_looked_for_when_half_of_the_seconds_are_over(monkeypatch):
+    grid = om.ising_grid(16, 16, coupling=0.3, field=0.1)
+    monkeypatch.setattr(wide, "prepare_elimination", lambda *batch: None)
+    monkeypatch.setattr(wide, "plan_marginals", lambda *late: pytest.fail("was looked for"))
+    with asked_before(1.2), pytest.warns(UserWarning, match="1 rows were sampled"):
+        answers = om.predict(grid, [{grid.names[0]: "up"}], query=grid.names[-1], seconds=2.0)
+    assert set(answers.attrs["sampled"]) == {0}
+    with pytest.raises(pytest.fail.Exception, match="was looked for"):
+        om.predict(grid, [{grid.names[0]: "up"}], query=grid.names[-1], seconds=1000.0)
 
 
 def test_an_impossible_row_is_found_among_those_that_are_sampled():
