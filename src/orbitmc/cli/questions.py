@@ -463,11 +463,9 @@ def _chains(states: int, chains: int | None) -> int:
 Count = Annotated[
     int, options.option("-k --states", QUESTION, "How many states.", metavar="K", shown=True)
 ]
-METHOD_HELP = (
-    "exact and counting prove them, gibbs searches; auto searches where a proof costs too much."
-)
+METHOD_HELP = "All but gibbs prove them; auto searches where a proof costs too much."
 MethodName = Annotated[
-    Literal["auto", "exact", "counting", "gibbs"],
+    Literal["auto", "exact", "counting", "toulbar2", "gibbs"],
     options.option("--method", "Method", METHOD_HELP, shown=True),
 ]
 
@@ -518,9 +516,9 @@ def require_program(model: Path, method: str) -> None:
         raise InputError(
             "-m and -a are for programs; orbitmc best takes any model", source=str(model)
         )
-    if method not in ("auto", "exact", "counting", "gibbs"):
+    if method not in ("auto", "exact", "counting", "toulbar2", "gibbs"):
         raise InputError(
-            f"-m and -a find worlds by auto, exact, counting or gibbs, not by {method}"
+            f"-m and -a find worlds by auto, exact, counting, toulbar2 or gibbs, not by {method}"
         )
 
 

@@ -452,7 +452,8 @@ class BestStates(HtmlRepr, Sequence[BestState]):
     """States, heaviest first.
 
     If `proven`, no other state is heavier than any of them. No state at all has a log-weight above
-    `bound`. If probabilities are `sampled`, that is the verdict on them.
+    `bound`. If probabilities are `sampled`, that is the verdict on them. A proof with rounded
+    weights has a `precision`: no state is heavier by more than that.
     """
 
     states: tuple[BestState, ...]
@@ -460,6 +461,7 @@ class BestStates(HtmlRepr, Sequence[BestState]):
     bound: float
     about: About = field(default_factory=lambda: About("", ""))
     sampled: str = ""
+    precision: float = 0.0
 
     @overload
     def __getitem__(self, place: int) -> BestState: ...
@@ -476,7 +478,8 @@ class BestStates(HtmlRepr, Sequence[BestState]):
     def verdict(self) -> str:
         """What is known of these states, in words."""
         if self.proven:
-            return "proven"
+            exactly = f", to {self.precision:.1g} in the log weight" if self.precision else ""
+            return f"proven{exactly}"
         if self.sampled:
             return f"best found; probabilities are sampled: {self.sampled}"
         gap = self.bound - self.states[0].log_weight
@@ -550,6 +553,8 @@ class BestStates(HtmlRepr, Sequence[BestState]):
         }
         if self.sampled:
             fields["verdict"] = self.sampled
+        if self.precision:
+            fields["precision"] = self.precision
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_csv(self) -> str:

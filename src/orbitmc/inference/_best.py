@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
@@ -29,12 +30,14 @@ from orbitmc.exact.map import (
 )
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
+from orbitmc.exact.toulbar2 import Proof, Toulbar2, is_installed
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, exact_sum, extremes
 from orbitmc.graph.model import Model
+from orbitmc.graph.probing import probe
 from orbitmc.inference.answer import exact_in_time
 from orbitmc.inference.cache import (
     find_row,
@@ -70,12 +73,15 @@ if TYPE_CHECKING:
     from orbitmc.sampling.initialization import TopStates
 
 
-METHODS = ("auto", "exact", "counting", "gibbs")
+METHODS = ("auto", "exact", "counting", "toulbar2", "gibbs")
 EXACT_STEPS = 1e-4  # seconds for each variable, about, until exact steps are prepared
 EXACT_STEPS_OF_FACTORS = 2e-5  # and for each factor
 STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
 DUAL_SHARE = 0.25  # of a timed search may be over when weight is moved between tables no more
 BOUND_SHARE = 0.5  # of a timed search may be over when its bound is found
+LEAST_TOULBAR2 = 1.0  # seconds for which a solver is started
+MOST_TOULBAR2_ENTRIES = 2**22  # of all tables that are written for it
+TOULBAR2_GRACE = 1.0  # seconds by which it may be late
 Progress = Callable[[float, str], None]
 SURE = 1e-9
 """A state this near to the bound is a best one."""
@@ -154,6 +160,8 @@ def _best_over(
         raise InputError("over names what is reported, too: leave out the query")
     if settings.method == "counting":
         raise InputError("counting finds the best state of all atoms: it sums none out")
+    if settings.method == "toulbar2":
+        raise InputError("toulbar2 finds the best state of all variables: it sums none out")
     states = inference.find_best_over(model, evidence, over, settings, k, progress)
     if states is not None:
         return states
@@ -194,6 +202,10 @@ def _require_sense(settings: Settings, k: int) -> None:
         )
     if settings.checkpoint is not None:
         raise InputError("a search for the best states is no run that could be saved")
+    if settings.method == "toulbar2" and k != 1:
+        raise InputError("toulbar2 proves one best state: leave out k")
+    if settings.method == "toulbar2" and settings.samples is not None:
+        raise InputError("toulbar2 takes no samples: say how many seconds it may take")
     settings.require_use()
     settings.schedule()  # refuses two ends
 
@@ -207,6 +219,7 @@ class _Incumbent:
     proven: bool
     bound: float
     about: About
+    precision: float = 0.0
 
 
 # Small models whose elimination is kept, as for marginals.
@@ -302,12 +315,16 @@ def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) 
     try:
         with exact_in_time(settings), Stopwatch() as watch:
             firm = harden(model)
-            plan, reason = _plan(firm.model, settings)
-            incumbent = (
-                _search(firm.model, settings, k, reason, _Clock(settings, watch), progress)
-                if plan is None
-                else _proven(firm.model, plan, k, reason)
-            )
+            clock = _Clock(settings, watch)
+            if settings.method == "toulbar2":
+                incumbent = _prove_by_toulbar2(firm.model, clock)
+            else:
+                plan, reason = _plan(firm.model, settings)
+                incumbent = (
+                    _search(firm.model, settings, k, reason, clock, progress)
+                    if plan is None
+                    else _proven(firm.model, plan, k, reason)
+                )
     except ContradictionError as error:
         raise explain_contradiction(model, error) from None
     about = replace(
@@ -375,8 +392,23 @@ def _search(
     require_time_to_prepare(graph, settings)
     preparing = EXACT_STEPS * graph.variables + EXACT_STEPS_OF_FACTORS * graph.factors
     problem = prepare(graph) if clock.has_time_for(preparing) else None
-    bound = _sum_of_maxima(graph) if problem is None else _find_bound(problem, clock)
     champions = TopStates(graph, k)
+    with _start_toulbar2(problem, settings, k, clock):
+        return _search_beside(model, settings, reason, clock, progress, problem, champions)
+
+
+def _search_beside(
+    model: Model,
+    settings: Settings,
+    reason: str,
+    clock: _Clock,
+    progress: Progress | None,
+    problem: Problem | None,
+    champions: TopStates,
+) -> _Incumbent:
+    """Cool chains while a solver, if there is one, looks for a proof."""
+    graph, k = model.graph, champions.count
+    bound = _sum_of_maxima(graph) if problem is None else _find_bound(problem, clock)
     steps = None if problem is None else Neighbourhoods(problem, settings.seed)
     rounds, packs = 0, settings.packs or 1
     cooling = cool_states(
@@ -406,18 +438,59 @@ def _search(
         if not champions.weights:
             raise
         clock.stop()
+    proof = None if clock.stopped else clock.find_proof()
+    if proof is not None and problem is not None and proof.state is not None:
+        champions.consider(_column(problem.in_values(proof.state)))
+        bound = min(bound, proof.bound)
     ranked = champions.rank()
+    by_solver = proof is not None and proof.optimal and not _is_sure(ranked[0][0], bound)
     about = About(
-        method="annealing",
+        method="toulbar2" if by_solver else "annealing",
         reason=reason,
         seed=settings.seed,
         samples=rounds,
         chains=packs * settings.lane_count,
         interrupted=clock.stopped,
     )
-    proven = k == 1 and _is_sure(ranked[0][0], bound)
+    proven = by_solver or (k == 1 and _is_sure(ranked[0][0], bound))
+    precision = proof.precision if by_solver and proof is not None else 0.0
     weights = [weight for weight, _ in ranked]
-    return _Incumbent(champions.states(), weights, proven, max(bound, weights[0]), about)
+    bound = max(bound, weights[0])
+    return _Incumbent(champions.states(), weights, proven, bound, about, precision)
+
+
+# Proofs by a solver that need not be there.
+
+
+def _start_toulbar2(
+    problem: Problem | None, settings: Settings, k: int, clock: _Clock
+) -> AbstractContextManager[object]:
+    """Let the solver work beside a timed search of `auto`, where it is installed."""
+    left = clock.seconds - clock()
+    wanted = settings.method == "auto" and k == 1 and clock.rounds is None
+    if problem is None or not wanted or left < LEAST_TOULBAR2 or not is_installed():
+        return nullcontext()
+    if sum(table.size for table in problem.tables) > MOST_TOULBAR2_ENTRIES:
+        return nullcontext()
+    clock.solver = Toulbar2(problem, left)
+    return clock.solver
+
+
+def _prove_by_toulbar2(model: Model, clock: _Clock) -> _Incumbent:
+    """The best state, proven to the precision of whole numbers; or the best that was found."""
+    graph = model.graph
+    problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
+    left = max(0.0, clock.seconds - clock())
+    with Toulbar2(problem, left) as solver:
+        proof = solver.wait(left + TOULBAR2_GRACE)
+    if proof is None or proof.state is None:
+        raise LimitError(f"toulbar2 found no state in {clock.seconds:g} s")
+    state = problem.in_values(proof.state)
+    weight = exact_log_weight(graph, state)
+    about = About(method="toulbar2", reason="toulbar2 was asked for")
+    bound = max(proof.bound, weight)
+    precision = proof.precision if proof.optimal else 0.0
+    return _Incumbent([state], [weight], proof.optimal, bound, about, precision)
 
 
 def _is_sure(weight: float, bound: float) -> bool:
@@ -439,6 +512,7 @@ class _Clock:
         self.watch = watch
         self.before = 0.0 if settings.seconds is None else spent_before() - watch.so_far()
         self.stopped = False
+        self.solver: Toulbar2 | None = None
 
     def __call__(self) -> float:
         """Seconds since the question was asked, compiling aside."""
@@ -459,7 +533,20 @@ class _Clock:
     def is_over(self, rounds: int) -> bool:
         if self.rounds is not None:
             return self.stopped or rounds >= self.rounds
-        return self.stopped or self() > self.seconds
+        return self.stopped or self.is_proven() or self() > self.seconds
+
+    def is_proven(self) -> bool:
+        """Whether a solver beside the search has ended with a proof."""
+        if self.solver is None or not self.solver.is_done:
+            return False
+        proof = self.solver.proof()
+        if proof is None or not proof.optimal:
+            self.solver = None
+        return self.solver is not None
+
+    def find_proof(self) -> Proof | None:
+        """What a solver beside the search knows; it may be a little late."""
+        return None if self.solver is None else self.solver.wait(TOULBAR2_GRACE)
 
 
 def _column(state: Numbers) -> Bytes:
@@ -480,7 +567,7 @@ def _find_bound(problem: Problem, clock: _Clock) -> float:
 
     def is_after(share: float) -> Callable[[], bool]:
         limit = share * clock.seconds if clock.rounds is None else math.inf
-        return lambda: clock.stopped or clock() > limit
+        return lambda: clock.stopped or clock.is_proven() or clock() > limit
 
     ascent = DualAscent(problem)
     ascent.improve(is_after(DUAL_SHARE))
@@ -508,7 +595,13 @@ def _to_best_states(
 ) -> BestStates:
     pairs = zip(incumbent.states, incumbent.weights, strict=True)
     states = tuple(BestState(name_values(state), weight) for state, weight in pairs)
-    return BestStates(states, incumbent.proven, incumbent.bound, incumbent.about)
+    return BestStates(
+        states,
+        incumbent.proven,
+        incumbent.bound,
+        incumbent.about,
+        precision=incumbent.precision,
+    )
 
 
 def _in_atoms(program: MarkovLogic, state: Numbers) -> dict[str, str]:
