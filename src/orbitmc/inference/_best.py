@@ -441,9 +441,11 @@ def _search_beside(
     proof = None if clock.stopped else clock.find_proof()
     if proof is not None and problem is not None and proof.state is not None:
         champions.consider(_column(problem.in_values(proof.state)))
-        bound = min(bound, proof.bound)
     ranked = champions.rank()
-    by_solver = proof is not None and proof.optimal and not _is_sure(ranked[0][0], bound)
+    sure = k == 1 and _is_sure(ranked[0][0], bound)
+    by_solver = proof is not None and proof.optimal and not sure
+    if proof is not None:
+        bound = min(bound, proof.bound)
     about = About(
         method="toulbar2" if by_solver else "annealing",
         reason=reason,
@@ -452,11 +454,10 @@ def _search_beside(
         chains=packs * settings.lane_count,
         interrupted=clock.stopped,
     )
-    proven = by_solver or (k == 1 and _is_sure(ranked[0][0], bound))
     precision = proof.precision if by_solver and proof is not None else 0.0
     weights = [weight for weight, _ in ranked]
     bound = max(bound, weights[0])
-    return _Incumbent(champions.states(), weights, proven, bound, about, precision)
+    return _Incumbent(champions.states(), weights, sure or by_solver, bound, about, precision)
 
 
 # Proofs by a solver that need not be there.
