@@ -25,6 +25,7 @@ from orbitmc.inference._learn_program import is_program as is_program
 from orbitmc.inference._learn_program import learn_program as learn_program
 from orbitmc.inference._log_z import latest as latest
 from orbitmc.inference._log_z import log_z as log_z
+from orbitmc.inference._marginal_map import find_best_over as find_best_over
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query
 from orbitmc.inference._overview import Overview as Overview
