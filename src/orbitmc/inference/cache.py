@@ -196,7 +196,7 @@ def find_elimination(
     """Eliminate a small model with evidence; None where others must look at it."""
     begun = time.perf_counter()
     row = find_row(model, evidence, settings)
-    if row is None:
+    if row is None or _are_too_large(model, tied):
         return None
     elimination = _elimination(model, row.observed, row.soft, tuple(tied))
     if elimination is None or not is_affordable(elimination.template, settings):
@@ -222,7 +222,7 @@ def find_row(model: Model, evidence: Evidence | None, settings: Settings) -> Row
     """What evidence says; None where others must look at it."""
     settings.require_use()
     settings.schedule()  # refuses two ends
-    if not _is_cacheable(model, settings) or _are_too_large(model, tied):
+    if not _is_cacheable(model, settings):
         return None
     domains = KEPT.of(model, "domains", model.domains)
     findings = resolve(as_mapping(evidence), domains)
