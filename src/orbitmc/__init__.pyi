@@ -42,6 +42,7 @@ from orbitmc.inference._learn import Learned as Learned
 from orbitmc.inference._learn import learn as learn
 from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
+from orbitmc.inference._observables import observables as observables
 from orbitmc.inference._overview import Overview as Overview
 from orbitmc.inference._overview import overview as overview
 from orbitmc.inference._predict import predict as predict
