@@ -18,6 +18,7 @@ from orbitmc.graph.factor_graph import FactorGraph as FactorGraph
 from orbitmc.graph.factor_graph import incidence as incidence
 from orbitmc.graph.feasibility import conflict as conflict
 from orbitmc.graph.feasibility import explain_contradiction as explain_contradiction
+from orbitmc.graph.feasibility import find_tie as find_tie
 from orbitmc.graph.feasibility import possible_states as possible_states
 from orbitmc.graph.feasibility import walk_to_state as walk_to_state
 from orbitmc.graph.hardening import harden as harden

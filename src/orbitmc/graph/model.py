@@ -50,6 +50,25 @@ class Equivalence:
     second: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class ItemOrder:
+    """A total order of items that hard factors of a graph ask for.
+
+    `variables[k]` is 1 if the item `first[k]` comes before `second[k]`. Of the rows of `known` the
+    first item is known to come before the second. Variables `themselves`, with an item each, are 1
+    if the order is `reflexive`, else 0.
+    """
+
+    name: str
+    items: int
+    variables: NDArray[np.int64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    known: NDArray[np.int64]
+    reflexive: bool = False
+    themselves: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+
+
 @dataclass(frozen=True, repr=False)
 class Model(HtmlRepr):
     """A distribution over named variables, some of them already observed.
@@ -60,7 +79,8 @@ class Model(HtmlRepr):
     tells of them.
     `doubts` say what looks wrong in the source of the model; answers repeat them as warnings.
     States that are none of the `equivalences` are impossible, though no factor says so: only
-    kernels that know them may sample such a model, and nothing else may answer about it.
+    kernels that know them may sample such a model, and nothing else may answer about it. Of the
+    `orders` factors say everything; kernels may make use of them.
     """
 
     graph: FactorGraph
@@ -70,6 +90,7 @@ class Model(HtmlRepr):
     order: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     equivalences: tuple[Equivalence, ...] = ()
+    orders: tuple[ItemOrder, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.order:
