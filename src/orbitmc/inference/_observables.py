@@ -173,21 +173,14 @@ def observables(
     0.636502, exact
     """
     chosen = merge_options(settings, options)
-    plain, base = _at(model, beta)
-    seen = view_of(base, evidence)
+    if not isinstance(model, Model):
+        raise InputError("observables belong to a model: of a program, ask om.observables(p.model)")
+    seen = view_of(model.without_helpers(), evidence)
 
     def bind(view: View) -> ObservablesQuestion:
         return ObservablesQuestion(view, Measured(seen, view, list_observables(names), beta))
 
-    return answer(Query(plain, evidence, bind), chosen, watchers)
-
-
-def _at(model: Model | Program, beta: float) -> tuple[Model, Model]:
-    """The model at a temperature, and at beta 1."""
-    if not isinstance(model, Model):
-        raise InputError("observables belong to a model: of a program, ask om.observables(p.model)")
-    base = model.without_helpers()
-    return base.at(beta), base
+    return answer(Query(seen.model.at(beta), None, bind), chosen, watchers)
 
 
 def list_observables(names: Sequence[Asked] | str | None) -> list[Asked]:

@@ -106,6 +106,21 @@ def test_evidence_fixes_spins_that_still_count():
     assert seen["magnetisation"].value > known["magnetisation"] + 0.1
 
 
+def test_evidence_is_part_of_the_energy_as_in_a_sweep():
+    model = om.ising_grid(2, 3, 0.5, 0.1)
+    evidence = {"s0_0": "up", "s1_1": [0.2, 0.8]}
+    rung = om.sweep(model, [0.7], evidence, observables=["|m|"])[0]
+    found = om.observables(model, ["energy", "|m|", "heat capacity"], evidence, beta=0.7)
+    assert found["energy"].value == pytest.approx(rung.energy.value)
+    assert found["|m|"].value == pytest.approx(rung.observables["|m|"].value)
+    assert found["heat capacity"].value == pytest.approx(rung.heat_capacity.value, abs=1e-6)
+    sampled = om.observables(
+        model, ["energy"], evidence, beta=0.7, method="gibbs", samples=500, seed=1
+    )
+    off = abs(sampled["energy"].value - rung.energy.value)
+    assert off <= SIX * sampled["energy"].standard_error
+
+
 def spin_states(rows, columns):
     """All states of a lattice as spins, and the sum over its closed bonds."""
     count = rows * columns
