@@ -40,6 +40,8 @@ from orbitmc.inference._information import information as information
 from orbitmc.inference._joint import joint as joint
 from orbitmc.inference._learn import Learned as Learned
 from orbitmc.inference._learn import learn as learn
+from orbitmc.inference._learn_field import LearnedField as LearnedField
+from orbitmc.inference._learn_program import LearnedProgram as LearnedProgram
 from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._observables import observables as observables

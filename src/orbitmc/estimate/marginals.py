@@ -310,7 +310,8 @@ class About:
     `log_z` is exact where its error is 0. `course` has standard errors on the way.
     `estimator` says what was averaged, and why, where nobody asked for it. `unmixed` and `frozen`
     are all variables with that verdict, also where the answer tells of others only. States may be
-    `independent` draws of the model; then they need not mix.
+    `independent` draws of the model; then they need not mix. `errors_from` says what errors of an
+    exact answer come from; otherwise it has none.
     """
 
     method: str
@@ -331,6 +332,7 @@ class About:
     warnings: tuple[str, ...] = ()
     course: tuple[CoursePoint, ...] = field(default=(), repr=False, compare=False)
     independent: bool = False
+    errors_from: str = ""
     unmixed: Culprits = field(default_factory=Culprits, repr=False, compare=False)
     frozen: Culprits = field(default_factory=Culprits, repr=False, compare=False)
 

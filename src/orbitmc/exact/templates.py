@@ -9,7 +9,7 @@ import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -296,7 +296,7 @@ class Elimination:
         self.conditionals: dict[int, Floats] = {}
         live = []
         for step in template.steps:
-            if _is_live(step, self.messages):
+            if is_live(step, self.messages):
                 live.append(step)
             else:
                 self._send(step, self.messages, self.conditionals, np.zeros((0, 1), np.int64), ())
@@ -319,8 +319,8 @@ class Elimination:
             check_interrupt()
             self._send(step, messages, conditionals, rows, likelihoods)
         template = self.template
-        roots = [v for v, above in enumerate(template.tree.parent) if above < 0]
-        parts = [np.full(1, template.problem.constant), *(messages[root] for root in roots)]
+        roots = (messages[root] for root in template.tree.roots)
+        parts = [np.full(1, template.problem.constant), *roots]
         parts += [piece.of_rows(rows) for piece in template.decided]
         parts += [likelihoods[k][0] for k in template.decided_soft]
         return Upward(conditionals, parts)
@@ -333,15 +333,8 @@ class Elimination:
         rows: Numbers,
         likelihoods: Sequence[Floats],
     ) -> None:
-        total: Floats | float = 0.0
-        if step.likelihood >= 0:
-            likelihood = likelihoods[step.likelihood]
-            total = likelihood.reshape(len(likelihood), *(1 for _ in step.axes), -1)
-        for child in step.children:
-            total = total + messages[child.variable].reshape(*child.shape, -1)
-        for piece in step.pieces:
-            total = total + piece.of_rows(rows)
-        conditionals[step.variable], messages[step.variable] = _sum_bucket(np.asarray(total), step)
+        total = add_pieces(step, messages, rows, likelihoods)
+        conditionals[step.variable], messages[step.variable] = _sum_bucket(total, step)
 
     def marginals(self, upward: Upward, wanted: Iterable[int]) -> dict[int, Floats]:
         """Probabilities [value, row] of some variables of the tree; zeros in impossible rows."""
@@ -364,6 +357,24 @@ class Elimination:
                 order = [axes_kept.index(variable) for variable in scopes[number]]
                 tables[number] = joint.sum(axis=others).transpose(*order, len(axes_kept))
         return tables
+
+    def draw(
+        self, upward: Upward, rows: int, copies: int, rng: np.random.Generator
+    ) -> dict[int, Numbers]:
+        """Independent states of the tree's variables [copy, row], by variable.
+
+        Those of impossible rows mean nothing.
+        """
+        state: dict[int, Numbers] = {}
+        for step in reversed(self.template.steps):
+            check_interrupt()
+            conditional = upward.conditionals[step.variable]
+            row = np.arange(rows) if conditional.shape[-1] == rows else np.zeros(rows, np.int64)
+            shared = (state[member] for member in self.template.tree.shared[step.variable])
+            place: Any = (slice(None), *shared, np.broadcast_to(row, (copies, rows)))
+            below = np.cumsum(conditional[place][:-1], axis=0)
+            state[step.variable] = (below <= rng.random((copies, rows))).sum(axis=0)
+        return state
 
     def likely_state(self, upward: Upward) -> dict[int, int]:
         """A possible state of the tree's variables in the first row, each likely given those above.
@@ -395,7 +406,22 @@ class Elimination:
                     beliefs[child.variable] = joint.sum(axis=child.unknown)
 
 
-def _is_live(step: Step, done: dict[int, Floats]) -> bool:
+def add_pieces(
+    step: Step, messages: Mapping[int, Floats], rows: Numbers, likelihoods: Sequence[Floats]
+) -> Floats:
+    """What a bucket adds up, [value, shared values, row], before its variable is eliminated."""
+    total: Floats | float = 0.0
+    if step.likelihood >= 0:
+        likelihood = likelihoods[step.likelihood]
+        total = likelihood.reshape(len(likelihood), *(1 for _ in step.axes), -1)
+    for child in step.children:
+        total = total + messages[child.variable].reshape(*child.shape, -1)
+    for piece in step.pieces:
+        total = total + piece.of_rows(rows)
+    return np.asarray(total)
+
+
+def is_live(step: Step, done: dict[int, Floats]) -> bool:
     """Whether rows make a difference to a bucket."""
     reads_rows = step.likelihood >= 0 or any(piece.columns for piece in step.pieces)
     return reads_rows or any(child.variable not in done for child in step.children)
@@ -467,7 +493,13 @@ def rows_at_once(template: Template, memory: int) -> int:
     return max(1, min(max(BYTES_TOGETHER // row, 16), memory // (2 * row)))
 
 
-def chunks(elimination: Elimination, rows: int, memory: int) -> Iterator[slice]:
+class FromTemplate(Protocol):
+    """What eliminates rows as a template says."""
+
+    template: Template
+
+
+def chunks(elimination: FromTemplate, rows: int, memory: int) -> Iterator[slice]:
     """Parts of so many rows that fit into memory."""
     size = rows_at_once(elimination.template, memory)
     for first in range(0, rows, size):

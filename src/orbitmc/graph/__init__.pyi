@@ -36,6 +36,7 @@ from orbitmc.graph.log_weights import require_narrow as require_narrow
 from orbitmc.graph.log_weights import sum_of_tables as sum_of_tables
 from orbitmc.graph.model import Model as Model
 from orbitmc.graph.model import Observed as Observed
+from orbitmc.graph.model import TablePrecision as TablePrecision
 from orbitmc.graph.relevance import components as components
 from orbitmc.graph.support import Domains as Domains
 from orbitmc.graph.support import all_values as all_values

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._util.arrays import Floats, short_repr
 from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import quote
 from orbitmc.errors import ContradictionError, InputError, LimitError
@@ -69,6 +70,26 @@ class ItemOrder:
     themselves: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
 
+@dataclass(frozen=True)
+class TablePrecision:
+    """How sure the tables of a Bayesian network are, which were learned from so many `rows`.
+
+    `same_as[v]` is the variable whose table variable `v` has, itself if it is tied to no other, and
+    -1 where the table was given. `counts[v]` are the rows behind each row of its table, those that
+    the prior is worth included; the table of another variable has none. Where rows left something
+    open, `information` is a matrix over the free entries of all tables: minus the second
+    derivatives by their log-odds.
+    """
+
+    rows: int
+    same_as: tuple[int, ...]
+    counts: tuple[Floats, ...]
+    information: Floats | None = None
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+
 @dataclass(frozen=True, repr=False)
 class Model(HtmlRepr):
     """A distribution over named variables, some of them already observed.
@@ -81,6 +102,7 @@ class Model(HtmlRepr):
     States that are none of the `equivalences` are impossible, though no factor says so: only
     kernels that know them may sample such a model, and nothing else may answer about it. Of the
     `orders` factors say everything; kernels may make use of them.
+    `precision` says how sure the tables are, if they were learned.
     """
 
     graph: FactorGraph
@@ -91,6 +113,7 @@ class Model(HtmlRepr):
     doubts: tuple[str, ...] = ()
     equivalences: tuple[Equivalence, ...] = ()
     orders: tuple[ItemOrder, ...] = ()
+    precision: TablePrecision | None = None
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -165,7 +188,7 @@ class Model(HtmlRepr):
         if beta == 1:
             return self
         plain = self.without_helpers()
-        return replace(plain, graph=at_beta(plain.graph, float(beta)))
+        return plain.with_graph(at_beta(plain.graph, float(beta)))
 
     @cached_property
     def helpers(self) -> frozenset[str]:
@@ -205,6 +228,13 @@ class Model(HtmlRepr):
             doubts=self.doubts,
             equivalences=self.equivalences,
         )
+
+    def with_graph(self, graph: FactorGraph) -> "Model":
+        """The same names with other factors, of which nobody knows how sure they are."""
+        return Model(
+            graph, self.names, self.values, self.observed, self.order, self.doubts,
+            self.equivalences, self.orders,
+        )  # fmt: skip
 
     def domains(self) -> dict[str, tuple[str, ...]]:
         """Value names of every variable, observed ones included, in the author's order."""

@@ -14,8 +14,18 @@ from orbitmc.inference._learn import Learned as Learned
 from orbitmc.inference._learn import LearningStep as LearningStep
 from orbitmc.inference._learn import learn as learn
 from orbitmc.inference._learn import log_likelihoods as log_likelihoods
+from orbitmc.inference._learn_field import FieldStep as FieldStep
+from orbitmc.inference._learn_field import LearnedField as LearnedField
+from orbitmc.inference._learn_field import field_log_likelihoods as field_log_likelihoods
+from orbitmc.inference._learn_field import learn_field as learn_field
+from orbitmc.inference._learn_program import LearnedProgram as LearnedProgram
+from orbitmc.inference._learn_program import describe_score as describe_score
+from orbitmc.inference._learn_program import describe_step as describe_step
+from orbitmc.inference._learn_program import is_program as is_program
+from orbitmc.inference._learn_program import learn_program as learn_program
 from orbitmc.inference._log_z import latest as latest
 from orbitmc.inference._log_z import log_z as log_z
+from orbitmc.inference._marginal_map import find_best_over as find_best_over
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query
 from orbitmc.inference._observables import observables as observables
@@ -63,6 +73,7 @@ from orbitmc.inference.plan import plan_model as plan_model
 from orbitmc.inference.precompile import QUESTIONS as QUESTIONS
 from orbitmc.inference.precompile import compile_question as compile_question
 from orbitmc.inference.program import MarkovLogic as MarkovLogic
+from orbitmc.inference.program import ground_program as ground_program
 from orbitmc.inference.program import read_logic as read_logic
 from orbitmc.inference.progress import NotebookBar as NotebookBar
 from orbitmc.inference.progress import ProgressObserver as ProgressObserver
@@ -82,6 +93,10 @@ from orbitmc.inference.settings import Settings as Settings
 from orbitmc.inference.symmetries import Approximation as Approximation
 from orbitmc.inference.symmetries import SymmetryOverview as SymmetryOverview
 from orbitmc.inference.symmetries import symmetry_overview as symmetry_overview
+from orbitmc.inference.table_errors import event_errors as event_errors
+from orbitmc.inference.table_errors import free_entries as free_entries
+from orbitmc.inference.table_errors import joint_errors as joint_errors
+from orbitmc.inference.table_errors import marginal_errors as marginal_errors
 from orbitmc.sampling.budget import available_cores as available_cores
 from orbitmc.sampling.checkpoint import CheckpointWriter as CheckpointWriter
 from orbitmc.sampling.checkpoint import open_checkpoint as open_checkpoint

@@ -31,7 +31,7 @@ from orbitmc.inference.feature_sampling import (
     variables_of,
 )
 from orbitmc.inference.plan import Plan, plan_model
-from orbitmc.inference.query import NO_VARIABLE, Query, Target, View
+from orbitmc.inference.query import NO_VARIABLE, Query, Target, View, has_learned_tables
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def joint(
     def bind(view: View) -> JointQuestion:
         return JointQuestion(view, view.named(listed))
 
-    query = Query(model, evidence, bind, count, bind)
+    finish = inference.joint_errors(model, evidence) if has_learned_tables(model) else None
+    query = Query(model, evidence, bind, count, bind, finish=finish)
     return answer(query, merge_options(settings, options), watchers)
 
 

@@ -34,6 +34,7 @@ from orbitmc.inference.query import (
     Query,
     Scope,
     View,
+    has_learned_tables,
     require_plain,
     require_program,
     resolve_query,
@@ -126,6 +127,7 @@ def marginals_query(
         else lambda settings: inference.count_marginals(model, settings, provenance),
         lambda view: MarginalsQuestion(view, None, None, provenance_if_ground()),
         None if isinstance(model, Model) else lambda: inference.CellMarginals(model),
+        inference.marginal_errors(model, evidence) if has_learned_tables(model) else None,
     )
 
 

@@ -93,10 +93,10 @@ def answer(
     plain = query.bind(view_of(query.model))
     if not plain.can_resume:
         require_no_checkpoint(settings)
-    if (known := _answer_from_cache(query, plain, settings)) is not None:
-        return known
-    view = view_of(query.model, query.evidence)
-    return _answer_view(query, view, settings, observers, reserve, checkpoint)
+    if (result := _answer_from_cache(query, plain, settings)) is None:
+        view = view_of(query.model, query.evidence)
+        result = _answer_view(query, view, settings, observers, reserve, checkpoint)
+    return result if query.finish is None else query.finish(result, settings)
 
 
 def _answer_view(

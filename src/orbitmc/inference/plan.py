@@ -241,6 +241,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     begun, before = asked_at(settings), seconds_spent(settings)
     settings.require_use()
     refuse_counting(settings)
+    if settings.method == "toulbar2":
+        raise InputError("toulbar2 finds best states; it knows nothing of probabilities")
     settings.schedule()  # refuses two ends
     if settings.approximation is not None:
         inference.program_of(model)  # refuses other models

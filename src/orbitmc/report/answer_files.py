@@ -61,6 +61,7 @@ def _head(answer: Marginals) -> dict[str, Any]:
         "warnings": list(about.warnings),
         "moves": None if about.moves is None else dict(about.moves),
         "race": [_finite_price(price) for price in about.race],
+        **({"errors_from": about.errors_from} if about.errors_from else {}),
     }
 
 

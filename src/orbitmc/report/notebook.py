@@ -20,7 +20,6 @@ from orbitmc.estimate.answers import (
 )
 from orbitmc.estimate.formatting import (
     CERTAIN_HEADINGS,
-    SAMPLED_HEADINGS,
     count,
     headings,
     probability,
@@ -45,8 +44,8 @@ NUMBER_COLUMNS = ("P", "±", "95 % interval", "ESS", "R-hat")
 
 def marginal_table(answer: Marginals, most: int) -> tuple[str, int]:
     """A table of at most so many rows, doubted variables first; and how many are left out."""
-    columns, short = answer.columns, headings(answer) == CERTAIN_HEADINGS
-    variable, value, *others = CERTAIN_HEADINGS if short else SAMPLED_HEADINGS
+    columns, (variable, value, *others) = answer.columns, headings(answer)
+    cells = len(others) + 2 - len(CERTAIN_HEADINGS)
     titles = [variable, value, "", *others]
     head = "".join(
         f'<th class="n">{word}</th>' if word in NUMBER_COLUMNS else f"<th>{word}</th>"
@@ -58,7 +57,7 @@ def marginal_table(answer: Marginals, most: int) -> tuple[str, int]:
         size = int(columns.start[place + 1] - columns.start[place])
         if count_shown + size > most and count_shown:
             break
-        rows.extend(_rows(columns, int(place), short, most))
+        rows.extend(_rows(columns, int(place), cells, most))
         count_shown += min(size, most)
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return f'<table class="marginals">{body}</table>', len(columns.probability) - count_shown
@@ -74,8 +73,8 @@ def _verdict_rank(verdict: str) -> int:
     return 0 if verdict not in BELIEVED else 2 if verdict in LAST else 1
 
 
-def _rows(columns: Columns, place: int, short: bool, most: int) -> Iterator[str]:
-    """The values of one variable, the most probable first."""
+def _rows(columns: Columns, place: int, cells: int, most: int) -> Iterator[str]:
+    """The values of one variable, the most probable first, with so many cells about errors."""
     word = VERDICTS[columns.verdict[place]]
     kind, name = tone(word), safe(columns.names[place])
     rows = np.arange(columns.start[place], columns.start[place + 1])
@@ -86,7 +85,7 @@ def _rows(columns: Columns, place: int, short: bool, most: int) -> Iterator[str]
         p, low, high = (
             float(column[at]) for column in (columns.probability, columns.low, columns.high)
         )
-        numbers = "" if short else _errors(columns, at)
+        numbers = "".join(f'<td class="n">{cell}</td>' for cell in _errors(columns, at)[:cells])
         yield (
             f'<tr class="{kind}"><td class="{"r" if again else "v"}">{name}</td>'
             f"<td>{safe(values[k])}</td><td>{bar(p, low, high, kind)}</td>"
@@ -94,18 +93,17 @@ def _rows(columns: Columns, place: int, short: bool, most: int) -> Iterator[str]
         )
 
 
-def _errors(columns: Columns, at: int) -> str:
-    """Cells of error, interval, ESS and R-hat; empty where there is no error."""
-    if not math.isfinite(columns.ess[at]):
-        return "<td></td>" * 4
+def _errors(columns: Columns, at: int) -> tuple[str, str, str, str]:
+    """Error, interval, ESS and R-hat; empty where there is no error."""
+    if not math.isfinite(columns.ess[at]) and columns.standard_error[at] == 0.0:
+        return "", "", "", ""
     low, high = float(columns.low[at]), float(columns.high[at])
-    cells = (
+    return (
         probability(float(columns.standard_error[at])),
         f"{probability(low)}…{probability(high)}",
         count(float(columns.ess[at])),
         r_hat_in_words(float(columns.r_hat[at])),
     )
-    return "".join(f'<td class="n">{cell}</td>' for cell in cells)
 
 
 MOST_NOTEBOOK_ROWS = 200
@@ -145,6 +143,10 @@ def _model(model: Model) -> str:
     drawing = draw_graph(model)
     large = f"<p class=quiet>no drawing: more than {MOST_VARIABLES_DRAWN} variables</p>"
     return f"<p><b>Model</b>: {model_summary(model)}</p>" + (drawing or large)
+
+
+def _learned(learned: om.Learned | om.LearnedField) -> str:
+    return paragraph(f"<b>{safe(str(learned))}</b>") + _model(learned)
 
 
 def _marginals(answer: Marginals) -> str:
@@ -228,7 +230,7 @@ def _sweep(answer: Sweep) -> str:
 
 def _best(answer: BestStates) -> str:
     states, names = answer.states[:MOST_COLUMNS], list(answer.states[0])[:MOST_NOTEBOOK_ROWS]
-    rows = [["log weight", *(f"{state.log_weight:.6g}" for state in states)]]
+    rows = [[*row] for row in answer.weight_rows()]
     rows += [[safe(name), *(safe(state[name]) for state in states)] for name in names]
     left_out = len(answer.states[0]) - len(names)
     more = paragraph(f"… and {left_out:,} more variables") if left_out else ""
@@ -257,6 +259,8 @@ def _program(program: Any) -> str:
 
 RENDERERS: Mapping[str, Callable[[Any], str]] = {
     "Model": _model,
+    "Learned": _learned,
+    "LearnedField": _learned,
     "MarkovLogic": _program,
     "Marginals": _marginals,
     "Joint": _joint,
