@@ -1,4 +1,4 @@
-"""Tables learned by expectation maximisation, beside pyAgrum's: the same optimum, the same tables."""
+"""Tables learned by expectation maximisation, beside pyAgrum's: the same optimum, the same."""
 
 import warnings
 
@@ -43,7 +43,7 @@ def rows_from(model, seed, holes):
     """Rows drawn from the model, with holes by chance."""
     drawn = om.draws(model, samples=ROWS, packs=1, lanes=32, seed=seed, method="exact")
     states = drawn.values.reshape(-1, len(drawn.names))[:ROWS]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed + 1000)  # holes must not follow the random draws
     return pd.DataFrame(
         {
             name: np.where(
