@@ -26,8 +26,14 @@ from orbitmc.estimate.answers import Sensitivity as Sensitivity
 from orbitmc.estimate.marginals import Marginal as Marginal
 from orbitmc.estimate.marginals import Marginals as Marginals
 from orbitmc.formats.registry import write as write
+from orbitmc.graph.causal_influence import noisy_adder as noisy_adder
+from orbitmc.graph.causal_influence import noisy_and as noisy_and
+from orbitmc.graph.causal_influence import noisy_max as noisy_max
+from orbitmc.graph.causal_influence import noisy_min as noisy_min
+from orbitmc.graph.causal_influence import noisy_or as noisy_or
 from orbitmc.graph.model import Model as Model
 from orbitmc.graph.model import model as model
+from orbitmc.graph.unrolling import unroll as unroll
 from orbitmc.inference._best import best as best
 from orbitmc.inference._draws import draws as draws
 from orbitmc.inference._information import information as information

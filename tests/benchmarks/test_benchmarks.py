@@ -44,6 +44,11 @@ def test_a_benchmark_runs_and_writes_its_results(name, tmp_path):
     run_and_look(name, tmp_path)
 
 
+def test_proofs_are_measured_where_the_data_are(tmp_path):
+    shared("uai2014-mar")
+    run_and_look("map_proofs", tmp_path)
+
+
 def test_learning_is_measured_where_the_data_are(tmp_path):
     shared("webkb")
     run_and_look("webkb_learning", tmp_path)

@@ -31,7 +31,7 @@ def test_states_are_printed_as_columns():
 
 def test_json_holds_all_that_is_known():
     held = answer_of("best", SPRINKLER, "-k", "3", "-q", "rain,grass")
-    expected = om.best(om.read(SPRINKLER), k=3, query=["rain", "grass"])
+    expected = om.best(om.read(SPRINKLER), k=3, over=["rain", "grass"])
     assert [one["values"] for one in held["states"]] == [dict(one) for one in expected]
     assert [one["log_weight"] for one in held["states"]] == [one.log_weight for one in expected]
     assert held["proven"] is True
@@ -56,7 +56,7 @@ def test_of_a_program_the_true_atoms_are_printed():
     asked = om.read_logic(SMOKERS[0], SMOKERS[2], query="Smokes,Cancer")
     state = om.best(asked)[0]
     told = done.stdout.splitlines()
-    assert told[0].startswith("# state 1, log weight")
+    assert told[0].startswith("# state 1, probability")
     assert told[1:] == [name for name, value in state.items() if value == "true"]
     assert len(told) > 1
 

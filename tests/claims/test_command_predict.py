@@ -104,7 +104,8 @@ def test_other_columns_are_copied_or_ignored(tmp_path):
     assert done.returncode == 0, done.stderr
     found = table(done.stdout)
     assert [row["who"] for row in found] == ["NA", " 07 "]
-    assert list(found[0]) == ["row", "who", "rain=none", "rain=light", "rain=heavy"]
+    numbers = ["rain=none", "rain=light", "rain=heavy", "log_likelihood"]
+    assert list(found[0]) == ["row", "who", *numbers]
     held = json.loads(orbitmc("predict", *words, "--json").stdout)
     assert held["ids"] == {"who": ["NA", " 07 "]}
     done = orbitmc("predict", SPRINKLER, rows, "-q", "rain", "--ignore", "note, of all")

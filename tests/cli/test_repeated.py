@@ -92,7 +92,7 @@ def test_a_repeated_query_to_a_program_asks_about_all(tmp_path):
 def test_a_row_of_a_table_is_asked_about_all(tmp_path):
     (tmp_path / "rows.csv").write_text("mood\ngood\n")
     done = orbitmc("predict", rain(tmp_path), tmp_path / "rows.csv", "-q", "rain", "-q", "grass")
-    assert done.stdout.splitlines()[0] == "row,rain=no,rain=yes,grass=dry,grass=wet"
+    assert done.stdout.splitlines()[0] == "row,rain=no,rain=yes,grass=dry,grass=wet,log_likelihood"
 
 
 def test_repeated_temperatures_are_all_swept(tmp_path):

@@ -57,7 +57,8 @@ def test_a_wrong_name_says_which_one_was_meant():
     [
         (
             {"method": "gibs"},
-            "method: expected auto, exact, counting, gibbs, mcsat, lifted or lmh, not 'gibs'",
+            "method: expected auto, exact, counting, toulbar2, gibbs, mcsat, lifted or lmh, not "
+            "'gibs'",
         ),
         ({"scan": "sideways"}, "scan: expected systematic or random, not 'sideways'"),
         (

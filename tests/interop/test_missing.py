@@ -43,6 +43,7 @@ def test_dimod_is_named(without):
         ("pandas", "frames", lambda: om.predict(GRID, [{}])),
         ("xarray", "xarray", lambda: om.marginals(GRID, method="exact").to_xarray()),
         ("xarray", "xarray", lambda: om.draws(GRID, samples=2, chains=1).to_xarray()),
+        ("pytoulbar2", "map", lambda: om.best(GRID, method="toulbar2")),
         ("arviz", "arviz", lambda: om.draws(GRID, samples=2, chains=1).to_arviz()),
     ],
 )

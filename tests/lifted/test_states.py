@@ -300,10 +300,17 @@ def town(tmp_path):
 
 
 def test_best_on_the_command_line(town):
-    done = orbitmc("best", town, "--query", "Smokes")
+    done = orbitmc("best", town, "--tell", "Smokes")
     assert done.returncode == 0
     assert "counting (the best counts of cells instead of 9,006,000 atoms)" in done.stderr
     assert "proven" in done.stderr
+
+
+def test_atoms_of_a_large_program_are_not_summed_out(town):
+    done = orbitmc("best", town, "--query", "Smokes")
+    assert done.returncode == 5
+    assert "9,006,000 unknown atoms is too large" in done.stderr
+    assert "--tell" in done.stderr
 
 
 def test_draw_on_the_command_line(town):

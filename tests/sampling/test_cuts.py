@@ -15,6 +15,7 @@ from orbitmc.graph.relevance import components
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._independence import Pause, independence
 from orbitmc.kernels._matching import match_table
+from orbitmc.kernels._order import order_table
 from orbitmc.kernels.protocol import Linked, annealing_entries, steps
 from orbitmc.kernels.relations import partition_scan
 from orbitmc.sampling.budget import Pace
@@ -25,6 +26,7 @@ from orbitmc.sampling.warmup import warm_up
 from tests.kernels.catalogue import combinations_on, every_kernel_on
 from tests.kernels.test_independence import bayesian
 from tests.kernels.test_matching import matching_model
+from tests.kernels.test_order import order_model
 from tests.kernels.test_partition_scan import random_model, relation
 from tests.lifted.test_count_gibbs import random_chain
 from tests.oracle.random_models import random_graph, random_ising
@@ -128,6 +130,12 @@ def matching_on_a_graph():
     return prepared, match_table(graph, table)
 
 
+def order_on_a_graph():
+    """Items in order, two of which are known, and atoms beside them."""
+    graph, table, known = order_model(np.random.default_rng(3), 4, known=1, atoms=1, both=True)
+    return prepare(graph), order_table(graph, table, known)
+
+
 def cells_on_a_graph():
     """People of whom some pairs are observed."""
     _, chain = next(chain for seed in range(1, 99, 2) if (chain := random_chain(seed)))
@@ -140,13 +148,15 @@ def independent_draws():
     return prepared, alternation(Pause(), independence(prepared), period=2)
 
 
-@pytest.mark.parametrize("make", [matching_on_a_graph, cells_on_a_graph, independent_draws])
+@pytest.mark.parametrize(
+    "make", [matching_on_a_graph, order_on_a_graph, cells_on_a_graph, independent_draws]
+)
 def test_cutting_a_run_of_other_kernels_changes_no_byte(make):
     require_same_bytes(*make(), make.__name__, kind=ValueTally)
 
 
 def test_runs_of_every_kernel_are_cut():
-    alone = (partition_on_a_graph, matching_on_a_graph, cells_on_a_graph)
+    alone = (partition_on_a_graph, matching_on_a_graph, order_on_a_graph, cells_on_a_graph)
     cut = {type(make()[1]) for make in alone}
     cut |= {type(part) for part in independent_draws()[1]}
     for graph in GRAPHS.values():

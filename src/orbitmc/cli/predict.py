@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,10 +33,12 @@ RowsFile = Annotated[Path, options.argument("ROWS", "A table as CSV: a column fo
 
 
 IGNORE_HELP = "A column that is no evidence; may be repeated."
-ID_HELP = "A column that is no evidence and is copied to the answers."
+ID_HELP = "A column that is copied to the answers instead."
 Ignored = Annotated[
     list[str] | None, options.option("--ignore", QUESTION, IGNORE_HELP, metavar="COLUMN")
 ]
+EXPLAIN_HELP = "Give the most probable state of each row, too."
+Explain = Annotated[bool, options.option("--explain", QUESTION, EXPLAIN_HELP)]
 Ids = Annotated[list[str] | None, options.option("--id", QUESTION, ID_HELP, metavar="COLUMN")]
 
 
@@ -46,6 +49,7 @@ def predict(
     query: options.Names = None,
     ignore: Ignored = None,
     ids: Ids = None,
+    explain: Explain = False,
 ) -> Reply:
     """Say how probable values are, for each row of a table."""
     source = asking.source
@@ -57,6 +61,7 @@ def predict(
         query=inference.names_in(query, source) if query and model is source else as_one(query),
         ignore=table.named(ignore),
         ids=table.named(ids),
+        explain=explain,
         progress=None if asking.quiet else _Progress(),
         **asking.how,
     )
@@ -139,7 +144,8 @@ def _cell(text: str, values: tuple[str, ...]) -> str | float | None:
 def csv_pieces(predictions: "Predictions") -> Iterator[str]:
     """A line for each row, after titles `variable=value`; rows without an answer are empty.
 
-    If some were sampled, the verdict of each and the errors of all numbers come after that.
+    Then come the log-likelihood, the best values if they were asked for, and, if some rows were
+    sampled, the verdict of each and the errors of all numbers.
     """
     import io
 
@@ -149,9 +155,13 @@ def csv_pieces(predictions: "Predictions") -> Iterator[str]:
     errors = (
         ["verdict", *(f"{title} standard_error" for title in titles)] if predictions.sampled else []
     )
-    writer.writerow(["row", *predictions.ids, *titles, *errors])
+    best = [] if predictions.best is None else [f"best {name}" for name in predictions.names]
+    writer.writerow(["row", *predictions.ids, *titles, "log_likelihood", *best, *errors])
     for row, numbers in enumerate(predictions.probability.T):
-        cells = ["" if p != p else f"{p:.9g}" for p in numbers.tolist()]
+        shown = (*numbers.tolist(), float(predictions.log_likelihood[row]))
+        cells = ["" if p != p else f"{p:.9g}" for p in shown]
+        if best:
+            cells += (predictions.best_of_row(row) or dict.fromkeys(best, "")).values()
         if errors:
             cells.append(predictions.verdict(row))
         if row in predictions.errors:
@@ -171,6 +181,10 @@ def json_pieces(predictions: "Predictions") -> Iterator[str]:
             None if numbers[0] != numbers[0] else predictions.by_name(numbers)
             for numbers in predictions.probability.T.tolist()
         ],
+        "log_likelihood": [
+            number if math.isfinite(number) else None
+            for number in predictions.log_likelihood.tolist()
+        ],
         "problems": {str(row): predictions.problems[row] for row in sorted(predictions.problems)},
         "sampled": {
             str(row): {
@@ -183,6 +197,8 @@ def json_pieces(predictions: "Predictions") -> Iterator[str]:
         },
         "interrupted": predictions.about.interrupted,
     }
+    if predictions.best is not None:
+        content["best"] = [predictions.best_of_row(row) for row in range(predictions.rows)]
     if predictions.ids:
         content["ids"] = {name: list(column) for name, column in predictions.ids.items()}
     yield json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

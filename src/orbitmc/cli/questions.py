@@ -463,36 +463,51 @@ def _chains(states: int, chains: int | None) -> int:
 Count = Annotated[
     int, options.option("-k --states", QUESTION, "How many states.", metavar="K", shown=True)
 ]
-METHOD_HELP = (
-    "exact and counting prove them, gibbs searches; auto searches where a proof costs too much."
-)
+METHOD_HELP = "All but gibbs prove them; auto searches where a proof costs too much."
 MethodName = Annotated[
-    Literal["auto", "exact", "counting", "gibbs"],
+    Literal["auto", "exact", "counting", "toulbar2", "gibbs"],
     options.option("--method", "Method", METHOD_HELP, shown=True),
 ]
 
 
+OVER_HELP = "Sum everything but these out: A,B or Smokes,Friends(Anna,x)."
+TELL_HELP = "Of the best states of everything, report these only."
+Over = Annotated[
+    list[str] | None, options.option("-q --query", QUESTION, OVER_HELP, metavar="NAMES")
+]
+Tell = Annotated[
+    list[str] | None, options.option("--tell", QUESTION, TELL_HELP, metavar="NAMES", hidden=True)
+]
+
+
 @question(without=("samples", "error"), method=MethodName, opens_query=True)
-def best(asking: QuestionCommand, count: Count = 1, query: options.Names = None) -> Reply:
+def best(asking: QuestionCommand, count: Count = 1, query: Over = None, tell: Tell = None) -> Reply:
     """Find the most probable states, all variables together."""
     source = asking.source
-    names = inference.names_in(query, source) if query and not asking.is_program else None
     states = inference.best(
         source,
         asking.evidence,
         k=count,
-        query=names,
+        over=_names_of(query, source),
+        query=_names_of(tell, source),
         settings=asking.settings,
         progress=asking.show,
     )
     return Reply(
         states.about,
         states.verdict(),
-        converged=True,
+        states.converged,
         table=lambda: _true_atoms(states) if asking.is_program else f"{states}\n",
         json=lambda: states.to_json() + "\n",
         csv=states.to_csv,
     )
+
+
+def _names_of(typed: list[str] | None, source: Any) -> list[str] | str | None:
+    """Variables of a model, or a query to a program, which need not be ground."""
+    if not typed:
+        return None
+    return ";".join(typed) if hasattr(source, "asking") else inference.names_in(typed, source)
 
 
 def require_program(model: Path, method: str) -> None:
@@ -501,9 +516,9 @@ def require_program(model: Path, method: str) -> None:
         raise InputError(
             "-m and -a are for programs; orbitmc best takes any model", source=str(model)
         )
-    if method not in ("auto", "exact", "counting", "gibbs"):
+    if method not in ("auto", "exact", "counting", "toulbar2", "gibbs"):
         raise InputError(
-            f"-m and -a find worlds by auto, exact, counting or gibbs, not by {method}"
+            f"-m and -a find worlds by auto, exact, counting, toulbar2 or gibbs, not by {method}"
         )
 
 
@@ -540,7 +555,10 @@ def _true_atoms(states: "BestStates") -> str:
     """For each state a line with its weight, then the atoms that are true in it."""
     lines = []
     for rank, state in enumerate(states, 1):
-        lines.append(f"# state {rank}, log weight {state.log_weight:.6g}")
+        weight = f"log weight {state.log_weight:.6g}"
+        if state.probability is not None:
+            weight = f"probability {state.probability:.6g}"
+        lines.append(f"# state {rank}, {weight}")
         lines += [name for name, value in state.items() if value == "true"]
     return "".join(f"{line}\n" for line in lines)
 

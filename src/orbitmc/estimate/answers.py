@@ -425,11 +425,15 @@ MOST_COLUMNS = 6  # states that are printed
 class BestState(Mapping[str, str]):
     """A value for each variable, by name, and the logarithm of the state's weight.
 
-    The weight is not normalised: the probability is exp(log_weight - log Z).
+    The weight is not normalised: the probability is exp(log_weight - log Z). Of values of some
+    variables, where all others are summed out, it is: there is a `probability`, of which the
+    log-weight is the logarithm, and its `standard_error` if it was sampled.
     """
 
     chosen: Mapping[str, str]
     log_weight: float
+    probability: float | None = None
+    standard_error: float = 0.0
 
     def __getitem__(self, name: str) -> str:
         if name not in self.chosen:
@@ -448,13 +452,16 @@ class BestStates(HtmlRepr, Sequence[BestState]):
     """States, heaviest first.
 
     If `proven`, no other state is heavier than any of them. No state at all has a log-weight above
-    `bound`.
+    `bound`. If probabilities are `sampled`, that is the verdict on them. A proof with rounded
+    weights has a `precision`: no state is heavier by more than that.
     """
 
     states: tuple[BestState, ...]
     proven: bool
     bound: float
     about: About = field(default_factory=lambda: About("", ""))
+    sampled: str = ""
+    precision: float = 0.0
 
     @overload
     def __getitem__(self, place: int) -> BestState: ...
@@ -471,24 +478,41 @@ class BestStates(HtmlRepr, Sequence[BestState]):
     def verdict(self) -> str:
         """What is known of these states, in words."""
         if self.proven:
-            return "proven"
+            exactly = f", to {self.precision:.1g} in the log weight" if self.precision else ""
+            return f"proven{exactly}"
+        if self.sampled:
+            return f"best found; probabilities are sampled: {self.sampled}"
         gap = self.bound - self.states[0].log_weight
         return f"best found; none is more than exp({gap:.3g}) times as heavy"
+
+    @property
+    def converged(self) -> bool:
+        """Whether probabilities, where they are sampled, may be believed within their errors."""
+        return not self.sampled or self.sampled in BELIEVED
 
     def only(self, names: Sequence[str]) -> BestStates:
         """The same states, told of some variables only."""
         states = (
-            BestState({name: state[name] for name in names}, state.log_weight)
-            for state in self.states
+            replace(state, chosen={name: state[name] for name in names}) for state in self.states
         )
         return replace(self, states=tuple(states))
+
+    def weight_rows(self, most: int = MOST_COLUMNS) -> list[tuple[str, ...]]:
+        """What the first states weigh, or how probable they are, a row for each number."""
+        shown = self.states[:most]
+        if shown[0].probability is None:
+            return [("log weight", *(f"{state.log_weight:.6g}" for state in shown))]
+        rows = [("probability", *(f"{state.probability:.6g}" for state in shown))]
+        if self.sampled:
+            rows.append(("standard error", *(f"{state.standard_error:.2g}" for state in shown)))
+        return rows
 
     def __str__(self) -> str:
         """A table with a column for each state; long ones are cut short and say so."""
         shown = self.states[:MOST_COLUMNS]
         titles = ("variable", *(str(rank) for rank in range(1, len(shown) + 1)))
         names = list(self.states[0])
-        rows = [("log weight", *(f"{state.log_weight:.6g}" for state in shown))]
+        rows = self.weight_rows()
         for name in names[:MOST_PRINTED]:
             rows.append(
                 (escape_unprintable(name), *(escape_unprintable(state[name]) for state in shown))
@@ -503,7 +527,7 @@ class BestStates(HtmlRepr, Sequence[BestState]):
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame with a row for each state: its log-weight, and all values."""
         pd = extra("pandas", "frames")
-        rows = [{"log_weight": state.log_weight, **state} for state in self.states]
+        rows = [{**_numbers_of(state), **state} for state in self.states]
         frame: DataFrame = pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="rank"))
         return frame
 
@@ -513,7 +537,12 @@ class BestStates(HtmlRepr, Sequence[BestState]):
             "proven": self.proven,
             "bound": self.bound if math.isfinite(self.bound) else None,
             "states": [
-                {"log_weight": state.log_weight, "values": dict(state)} for state in self.states
+                {
+                    name: number if math.isfinite(number) else None
+                    for name, number in _numbers_of(state).items()
+                }
+                | {"values": dict(state)}
+                for state in self.states
             ],
             "method": self.about.method,
             "reason": self.about.reason,
@@ -522,6 +551,10 @@ class BestStates(HtmlRepr, Sequence[BestState]):
             "interrupted": self.about.interrupted,
             "warnings": list(self.about.warnings),
         }
+        if self.sampled:
+            fields["verdict"] = self.sampled
+        if self.precision:
+            fields["precision"] = self.precision
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_csv(self) -> str:
@@ -531,10 +564,19 @@ class BestStates(HtmlRepr, Sequence[BestState]):
 
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["rank", "log_weight", *self.states[0]])
+        writer.writerow(["rank", *_numbers_of(self.states[0]), *self.states[0]])
         for rank, state in enumerate(self.states, 1):
-            writer.writerow([rank, repr(state.log_weight), *state.values()])
+            numbers = map(repr, _numbers_of(state).values())
+            writer.writerow([rank, *numbers, *state.values()])
         return text.getvalue()
+
+
+def _numbers_of(state: BestState) -> dict[str, float]:
+    """What is known of a state beside its values."""
+    numbers = {"log_weight": state.log_weight}
+    if state.probability is not None:
+        numbers |= {"probability": state.probability, "standard_error": state.standard_error}
+    return numbers
 
 
 # What an answer depends on.

@@ -10,16 +10,17 @@ cheap. Each step chooses others.
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from orbitmc._numba.compile_log import timed
+from orbitmc._numba.compile_log import timed, working_time
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
-from orbitmc.errors import ContradictionError
+from orbitmc._util.text import MEMORY
+from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.blocks import strides_of
 from orbitmc.exact.contraction import (
     LOGARITHMIC,
@@ -28,12 +29,22 @@ from orbitmc.exact.contraction import (
     tables_in_order,
     terms_in,
 )
-from orbitmc.exact.order import eliminate, find_order, neighbours_of
-from orbitmc.exact.plan import EliminationPlan
-from orbitmc.exact.problem import Problem, Scope
+from orbitmc.exact.order import eliminate, find_order, find_order_with_last, neighbours_of
+from orbitmc.exact.plan import (
+    FIRST_SHARE,
+    HOPE_SECONDS,
+    EliminationPlan,
+    plan_in_order,
+    require_hope,
+    require_time,
+)
+from orbitmc.exact.problem import Problem, Scope, prepare
+from orbitmc.exact.templates import Step, Template, add_pieces, is_live
 from orbitmc.exact.tree import ENTRY, Tree, build_tree, condition
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.fringe import Table, add_tables
 from orbitmc.graph.log_weights import exact_sum
+from orbitmc.graph.probing import probe
 
 # Eliminate by taking maxima instead of sums: the weight of the best state, and that state.
 #
@@ -58,23 +69,27 @@ class Entry:
 
 
 class MaxElimination:
-    """All messages of one elimination by maxima."""
+    """All messages of one elimination by maxima.
 
-    def __init__(self, problem: Problem, tree: Tree) -> None:
+    Variables that are `summed` out come first in the order: a maximum of sums is not a sum of
+    maxima. States have no values of them.
+    """
+
+    def __init__(self, problem: Problem, tree: Tree, summed: Set[int] = frozenset()) -> None:
         self.tree = tree
-        self.downward = tuple(reversed(tree.upward))
+        self.downward = tuple(v for v in reversed(tree.upward) if v not in summed)
         self.tables = load_tables(tables_in_order(problem, tree), LOGARITHMIC)
         self.messages: dict[int, Floats] = {}
         for variable in timed(tree.upward):
-            self._send(variable)
-        self.entries = [self._entries(variable) for variable in range(len(tree.sizes))]
+            self._send(variable, LOGARITHMIC.sum_out if variable in summed else _maxima)
+        self.entries = {variable: self._entries(variable) for variable in self.downward}
 
-    def _send(self, variable: int) -> None:
+    def _send(self, variable: int, reduce: Callable[[Floats], Floats]) -> None:
         bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
         message = np.empty(bucket.slabs * bucket.places)
         terms = terms_in(bucket, self.tree, self.tables, self.messages, LOGARITHMIC)
         for slab, sums in bucket.sums(terms, LOGARITHMIC):
-            message[slab * bucket.places : (slab + 1) * bucket.places] = sums.max(axis=0)
+            message[slab * bucket.places : (slab + 1) * bucket.places] = reduce(sums)
         if message.max() == -np.inf:
             raise ContradictionError("no state is possible: every state has weight 0")
         self.messages[variable] = message
@@ -98,8 +113,13 @@ class MaxElimination:
 
     def best(self) -> float:
         """The weight of the best state, without the constant."""
-        roots = [v for v, above in enumerate(self.tree.parent) if above < 0]
-        return math.fsum(float(self.messages[root][0]) for root in roots)
+        return math.fsum(float(self.messages[root][0]) for root in self.tree.roots)
+
+
+def _maxima(sums: Floats) -> Floats:
+    """What a bucket tells by the best value of its variable."""
+    best: Floats = sums.max(axis=0)
+    return best
 
 
 def _entry(variable: int, scope: Scope, table: Floats, sizes: Sequence[int]) -> Entry:
@@ -107,6 +127,95 @@ def _entry(variable: int, scope: Scope, table: Floats, sizes: Sequence[int]) -> 
     steps = strides_of(scope, sizes)
     stride = steps.pop(variable)
     return Entry(np.ascontiguousarray(table).reshape(-1), stride, tuple(steps.items()))
+
+
+@dataclass(frozen=True)
+class RowMaxima:
+    """How heavy states of one row can become, bucket by bucket."""
+
+    tree: Tree
+    downward: tuple[int, ...]
+    totals: Mapping[int, Floats]
+    weight: float
+
+    def scores(self, variable: int, state: Sequence[int]) -> Floats:
+        """How heavy the best states are for each value, given what the bucket shares."""
+        shared = self.tree.shared[variable]
+        place: Any = (slice(None), *(state[member] for member in shared), 0)
+        scores: Floats = self.totals[variable][place]
+        return scores
+
+    def best(self) -> float:
+        """The weight of the best state, without the constant."""
+        return self.weight
+
+
+class MaxTemplate:
+    """A template that is eliminated by maxima, with everything done that no row can change."""
+
+    def __init__(self, template: Template) -> None:
+        self.template = template
+        self.downward = tuple(reversed(template.tree.upward))
+        self.messages: dict[int, Floats] = {}
+        self.totals: dict[int, Floats] = {}
+        self.live = tuple(step for step in template.steps if not self._send_if_fixed(step))
+
+    def _send_if_fixed(self, step: Step) -> bool:
+        """Send what no row changes; false if rows make a difference."""
+        if is_live(step, self.messages):
+            return False
+        self._send(step, self.messages, self.totals, np.zeros((0, 1), np.int64), ())
+        return True
+
+    @staticmethod
+    def _send(
+        step: Step,
+        messages: dict[int, Floats],
+        totals: dict[int, Floats],
+        row: Numbers,
+        likelihoods: Sequence[Floats],
+    ) -> None:
+        total = add_pieces(step, messages, row, likelihoods)
+        totals[step.variable], messages[step.variable] = total, total.max(axis=0)
+
+    @property
+    def bytes_held(self) -> int:
+        """What is kept for all rows."""
+        pieces = (piece.table for step in self.template.steps for piece in step.pieces)
+        tables = (*self.messages.values(), *self.totals.values(), *pieces)
+        return sum(table.nbytes for table in tables)
+
+    def best_of_rows(self, rows: Numbers, likelihoods: Sequence[Floats]) -> dict[int, Numbers]:
+        """The best values of all variables of the tree, in rows as `Elimination.upward` takes them.
+
+        Rows that are impossible have no best values; what is given for them means nothing.
+        """
+        messages, totals = dict(self.messages), dict(self.totals)
+        for step in self.live:
+            check_interrupt()
+            self._send(step, messages, totals, rows, likelihoods)
+        everywhere, state = np.arange(rows.shape[1]), dict[int, Numbers]()
+        for variable in self.downward:
+            total, shared = totals[variable], self.template.tree.shared[variable]
+            row = everywhere if total.shape[-1] > 1 else np.zeros_like(everywhere)
+            place: Any = (slice(None), *(state[member] for member in shared), row)
+            state[variable] = total[place].argmax(axis=0)
+        return state
+
+    def maximise(self, row: Numbers, likelihoods: Sequence[Floats] = ()) -> RowMaxima | None:
+        """All messages for one row, as `Elimination.upward` takes it; None if it is impossible."""
+        messages, totals = dict(self.messages), dict(self.totals)
+        for step in self.live:
+            check_interrupt()
+            self._send(step, messages, totals, row, likelihoods)
+        template = self.template
+        parts = [float(messages[v].reshape(-1)[0]) for v in template.tree.roots]
+        parts += [float(piece.of_rows(row)[0]) for piece in template.decided]
+        parts += [float(likelihoods[k][0, 0]) for k in template.decided_soft]
+        weight = exact_sum(parts)
+        if not math.isfinite(weight):
+            return None
+        return RowMaxima(template.tree, self.downward, totals, weight)
 
 
 # The few best states in order, by splitting what is left after each one (Lawler 1972).
@@ -130,7 +239,21 @@ class Path:
     excluded: frozenset[int]
 
 
-def best_states(elimination: MaxElimination) -> Iterator[tuple[float, State]]:
+class Maxima(Protocol):
+    """How good values can still become, read from the roots down."""
+
+    @property
+    def tree(self) -> Tree: ...
+
+    @property
+    def downward(self) -> tuple[int, ...]: ...
+
+    def scores(self, variable: int, state: Sequence[int]) -> Floats: ...
+
+    def best(self) -> float: ...
+
+
+def best_states(elimination: Maxima) -> Iterator[tuple[float, State]]:
     """All possible states, heaviest first, with their weights (without the constant)."""
     count = itertools.count()
     first = _complete(elimination, None, 0, -1)
@@ -147,7 +270,7 @@ def best_states(elimination: MaxElimination) -> Iterator[tuple[float, State]]:
                 heapq.heappush(heap, (-weight, next(count), path, place, other))
 
 
-def _next_at(elimination: MaxElimination, path: Path, place: int) -> tuple[float, int] | None:
+def _next_at(elimination: Maxima, path: Path, place: int) -> tuple[float, int] | None:
     """The best other value at a place of the way down, and the weight of the best such state."""
     variable = elimination.downward[place]
     scores = path.scores[variable].copy()
@@ -162,7 +285,7 @@ def _next_at(elimination: MaxElimination, path: Path, place: int) -> tuple[float
 
 
 def _complete(
-    elimination: MaxElimination,
+    elimination: Maxima,
     parent: Path | None,
     turn: int,
     value: int,
@@ -376,3 +499,59 @@ def solve_map(plan: EliminationPlan, count: int) -> list[Numbers]:
     states = [entry for some in plan.by_conditioning(best_of) for entry in some]
     states.sort(key=lambda entry: -entry[0])
     return [plan.problem.in_values(state) for _, state in states[:count]]
+
+
+# The best values of some variables, when all others are summed out (marginal MAP).
+#
+# Sums do not commute with maxima, so all that is summed out comes first in the order.
+
+
+def plan_marginal_map(
+    graph: FactorGraph,
+    asked: Iterable[int],
+    *,
+    memory: int = MEMORY,
+    seconds: float = 5.0,
+    within: float = math.inf,
+) -> EliminationPlan:
+    """Plan to sum all variables out but those asked about, which come last; see `predict`."""
+    until = working_time() + max(seconds, FIRST_SHARE * within)
+    require_time(graph, within)
+    require_hope(graph, min(HOPE_SECONDS, seconds / 2))
+    problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
+    last = frozenset(problem.places_of(asked))
+    order = find_order_with_last(problem.scopes, problem.sizes, last, seconds=seconds, until=until)
+    if len(order.variables) < len(problem.sizes):
+        raise LimitError(
+            f"no affordable order sums {len(problem.sizes) - len(last):,} variables out before "
+            f"{len(last):,} others are maximised"
+        )
+    return plan_in_order(problem, order.variables, memory=memory, until=until)
+
+
+def solve_marginal_map(
+    plan: EliminationPlan, asked: Sequence[int], count: int
+) -> list[tuple[float, Numbers]]:
+    """The best values of variables of a graph, with the logarithms of their probabilities.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> asked = [model.index["rain"], model.index["grass"]]
+    >>> plan = plan_marginal_map(model.graph, asked)
+    >>> [(round(math.exp(log), 3), values.tolist()) for log, values in
+    ...  solve_marginal_map(plan, asked, 2)]
+    [(0.432, [0, 0]), (0.238, [0, 1])]
+    """
+    problem = plan.problem
+    every = frozenset(range(len(problem.sizes)))
+    last = frozenset(problem.places_of(asked))
+    log_z = MaxElimination(problem, plan.tree, every).best()
+    best = best_states(MaxElimination(problem, plan.tree, every - last))
+    answers = []
+    for weight, state in itertools.islice(best, count):
+        values = [
+            problem.possible[v][state[place] if (place := problem.place[v]) >= 0 else 0]
+            for v in asked
+        ]
+        answers.append((weight - log_z, np.array(values, dtype=np.int64)))
+    return answers

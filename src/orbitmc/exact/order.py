@@ -8,7 +8,7 @@ import hashlib
 import heapq
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -120,6 +120,35 @@ def find_greedy_order(
     return _first_order(neighbours_of(len(sizes), scopes), log_sizes, np.inf, until)
 
 
+def find_order_with_last(
+    scopes: Sequence[tuple[int, ...]],
+    sizes: Sequence[int],
+    last: Set[int],
+    *,
+    seconds: float,
+    until: float = np.inf,
+) -> Order:
+    """A cheap order in which some variables come last; empty if there is none.
+
+    The others are ordered greedily. For those that come last, a search takes up to `seconds`.
+    """
+    log_sizes = np.log2(np.asarray(sizes, dtype=np.float64)).tolist()
+    neighbours = neighbours_of(len(sizes), scopes)
+    first = _first_order(neighbours, log_sizes, np.inf, until, last)
+    if len(first.variables) + len(last) < len(sizes):
+        return Order([], np.inf)
+    for variable in first.variables:
+        eliminate(neighbours, variable)
+    places = sorted(last)
+    number = {variable: place for place, variable in enumerate(places)}
+    pairs = [(number[v], number[w]) for v in places for w in sorted(neighbours[v]) if v < w]
+    rest = find_order(pairs, [sizes[v] for v in places], seconds=seconds, until=until)
+    if len(rest.variables) < len(places):
+        return Order([], np.inf)
+    ordered = [places[place] for place in rest.variables]
+    return Order([*first.variables, *ordered], first.cost + rest.cost)
+
+
 def _keep(orders: OrderedDict[Key, Value], key: Key, value: Value) -> None:
     with _lock:
         orders[key] = value
@@ -206,14 +235,22 @@ def _cost(neighbours: Neighbours, log_sizes: Sequence[float], order: Sequence[in
 
 
 def _first_order(
-    neighbours: Neighbours, log_sizes: Sequence[float], most: float, until: float
+    neighbours: Neighbours,
+    log_sizes: Sequence[float],
+    most: float,
+    until: float,
+    without: Set[int] = frozenset(),
 ) -> Order:
     """The better of two greedy orders: smallest tables first, and fewest new neighbours first."""
-    sizes_first = _greedy([set(near) for near in neighbours], log_sizes, _size_price, most, until)
+
+    def order_by(price_of: Price, most: float) -> Order:
+        copied = [set(near) for near in neighbours]
+        return _greedy(copied, log_sizes, price_of, most, until, without)
+
+    sizes_first = order_by(_size_price, most)
     if sizes_first.cost <= TRIVIAL or len(neighbours) > MOST_FILLED:
         return sizes_first
-    bound = min(most, sizes_first.cost)
-    fill_first = _greedy([set(near) for near in neighbours], log_sizes, _log_fill, bound, until)
+    fill_first = order_by(_log_fill, min(most, sizes_first.cost))
     return fill_first if fill_first.cost < sizes_first.cost else sizes_first
 
 
@@ -226,14 +263,16 @@ def _greedy(
     price_of: Price,
     most: float,
     until: float,
+    without: Set[int] = frozenset(),
 ) -> Order:
     """Take what has the lowest price next; memory stays linear, for graphs of any size.
 
     It gives up when it is too late. Prices of neighbours are kept up to date; those of variables
-    farther away may have become lower, and are not looked at again.
+    farther away may have become lower, and are not looked at again. Some variables may be left
+    out: they are not eliminated.
     """
     prices = [price_of(neighbours, log_sizes, v) for v in range(len(neighbours))]
-    heap = [(price, variable) for variable, price in enumerate(prices)]
+    heap = [(price, variable) for variable, price in enumerate(prices) if variable not in without]
     heapq.heapify(heap)
     order: list[int] = []
     total, largest = 0.0, 0.0
@@ -251,8 +290,9 @@ def _greedy(
         total += 2.0**table
         largest = max(largest, 2.0**table)
         for member in eliminate(neighbours, variable):
-            prices[member] = price_of(neighbours, log_sizes, member)
-            heapq.heappush(heap, (prices[member], member))
+            if member not in without:
+                prices[member] = price_of(neighbours, log_sizes, member)
+                heapq.heappush(heap, (prices[member], member))
     cost = total + LARGEST_COUNTS * largest
     return Order(order, cost) if cost <= most else Order([], np.inf)
 

@@ -9,7 +9,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,7 +300,7 @@ class Elimination:
         self.conditionals: dict[int, Floats] = {}
         live = []
         for step in template.steps:
-            if _is_live(step, self.messages):
+            if is_live(step, self.messages):
                 live.append(step)
             else:
                 self._send(step, self.messages, self.conditionals, np.zeros((0, 1), np.int64), ())
@@ -329,8 +329,8 @@ class Elimination:
             check()
             self._send(step, messages, conditionals, rows, likelihoods)
         template = self.template
-        roots = [v for v, above in enumerate(template.tree.parent) if above < 0]
-        parts = [np.full(1, template.problem.constant), *(messages[root] for root in roots)]
+        roots = (messages[root] for root in template.tree.roots)
+        parts = [np.full(1, template.problem.constant), *roots]
         parts += [piece.of_rows(rows) for piece in template.decided]
         parts += [likelihoods[k][0] for k in template.decided_soft]
         return Upward(conditionals, parts)
@@ -343,15 +343,8 @@ class Elimination:
         rows: Numbers,
         likelihoods: Sequence[Floats],
     ) -> None:
-        total: Floats | float = 0.0
-        if step.likelihood >= 0:
-            likelihood = likelihoods[step.likelihood]
-            total = likelihood.reshape(len(likelihood), *(1 for _ in step.axes), -1)
-        for child in step.children:
-            total = total + messages[child.variable].reshape(*child.shape, -1)
-        for piece in step.pieces:
-            total = total + piece.of_rows(rows)
-        conditionals[step.variable], messages[step.variable] = _sum_bucket(np.asarray(total), step)
+        total = add_pieces(step, messages, rows, likelihoods)
+        conditionals[step.variable], messages[step.variable] = _sum_bucket(total, step)
 
     def marginals(self, upward: Upward, wanted: Iterable[int]) -> dict[int, Floats]:
         """Probabilities [value, row] of some variables of the tree; zeros in impossible rows."""
@@ -423,7 +416,22 @@ class Elimination:
                     beliefs[child.variable] = joint.sum(axis=child.unknown)
 
 
-def _is_live(step: Step, done: dict[int, Floats]) -> bool:
+def add_pieces(
+    step: Step, messages: Mapping[int, Floats], rows: Numbers, likelihoods: Sequence[Floats]
+) -> Floats:
+    """What a bucket adds up, [value, shared values, row], before its variable is eliminated."""
+    total: Floats | float = 0.0
+    if step.likelihood >= 0:
+        likelihood = likelihoods[step.likelihood]
+        total = likelihood.reshape(len(likelihood), *(1 for _ in step.axes), -1)
+    for child in step.children:
+        total = total + messages[child.variable].reshape(*child.shape, -1)
+    for piece in step.pieces:
+        total = total + piece.of_rows(rows)
+    return np.asarray(total)
+
+
+def is_live(step: Step, done: dict[int, Floats]) -> bool:
     """Whether rows make a difference to a bucket."""
     reads_rows = step.likelihood >= 0 or any(piece.columns for piece in step.pieces)
     return reads_rows or any(child.variable not in done for child in step.children)
@@ -495,7 +503,13 @@ def rows_at_once(template: Template, memory: int) -> int:
     return max(1, min(max(BYTES_TOGETHER // row, 16), memory // (2 * row)))
 
 
-def chunks(elimination: Elimination, rows: int, memory: int) -> Iterator[slice]:
+class FromTemplate(Protocol):
+    """What eliminates rows as a template says."""
+
+    template: Template
+
+
+def chunks(elimination: FromTemplate, rows: int, memory: int) -> Iterator[slice]:
     """Parts of so many rows that fit into memory."""
     size = rows_at_once(elimination.template, memory)
     for first in range(0, rows, size):

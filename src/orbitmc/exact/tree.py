@@ -47,6 +47,11 @@ class Tree:
         sizes = self.sizes
         return tuple(math.prod([sizes[member] for member in near]) for near in self.shared)
 
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """Buckets whose messages are numbers."""
+        return tuple(variable for variable, above in enumerate(self.parent) if above < 0)
+
     def message_entries(self, variable: int) -> int:
         return self.messages[variable]
 

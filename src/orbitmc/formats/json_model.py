@@ -8,6 +8,7 @@
      "constant": 0.0,
      "observed": [{"name": "Wind", "values": ["no", "yes"], "value": 1}, ...],
      "order": ["Wind", "Rain", ...],
+     "helpers": ["Fever after 1 of 3 causes", ...],
      "precision": {"rows": 200, "same_as": [0, 1, ...], "counts": [[201.0], ...],
                    "information": [[12.5], [0.25, 8.0], ...]}}
 
@@ -23,8 +24,10 @@
 - `constant`: what evidence has already added to the logarithm of every weight. May be left out.
 - `observed`: variables that evidence has fixed, and the number of the value that holds. May be
   left out.
-- `order`: all names, observed or not, as their author listed them. Left out when that is the order
-  of `variables`.
+- `order`: all names but those of helpers, observed or not, as their author listed them. Left out
+  when that is the order of `variables`.
+- `helpers`: names of variables that nobody sees, because noisy gates need them and people do not.
+  They are summed out. May be left out.
 - `precision`: how sure the tables of a Bayesian network are that were learned from so many `rows`.
   `same_as` has for each variable the one whose table it has: itself, one that it is tied to, or -1
   if the table was given. `counts` has for each variable how many rows are behind each row of its
@@ -192,7 +195,7 @@ ZERO = "-inf"
 
 PRECISION = ("rows", "same_as", "counts", "information")
 REQUIRED = ("format", "version", "variables", "tables", "factors")
-OPTIONAL = ("clauses", "constant", "observed", "order", "precision")
+OPTIONAL = ("clauses", "constant", "observed", "order", "helpers", "precision")
 
 
 def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
@@ -284,8 +287,13 @@ def _read_observed(content: object, source: str) -> dict[str, Observed]:
 def _order(
     content: dict[str, object], names: Sequence[str], observed: Iterable[str], source: str
 ) -> tuple[str, ...]:
-    order = distinct_names(content.get("order", list(names)), source, "order")
-    if sorted(order) != sorted([*names, *observed]):
+    helpers = distinct_names(content.get("helpers", []), source, "helpers")
+    unknown = sorted({*helpers}.difference(names))
+    if unknown:
+        raise InputError(f"helpers: {quote(unknown[0])} is no variable", source=source)
+    seen = [name for name in names if name not in {*helpers}]
+    order = distinct_names(content.get("order", seen), source, "order")
+    if sorted(order) != sorted([*seen, *observed]):
         raise InputError(
             "order: expected the names of all variables, observed or not, once each", source=source
         )
@@ -357,6 +365,8 @@ def write_json_model(model: Model, path: str | Path) -> None:
     }
     if model.order != model.names:
         parts["order"] = json.dumps(model.order)
+    if model.helpers:
+        parts["helpers"] = json.dumps([name for name in model.names if name in model.helpers])
     if model.precision is not None:
         parts["precision"] = _precision_text(model.precision)
     body = ",\n".join(f'"{key}": {part}' for key, part in parts.items())

@@ -2,6 +2,12 @@ from orbitmc.graph.ancestral import AncestralNetwork as AncestralNetwork
 from orbitmc.graph.ancestral import ancestral_acceptance as ancestral_acceptance
 from orbitmc.graph.ancestral import network_of as network_of
 from orbitmc.graph.builder import Builder as Builder
+from orbitmc.graph.causal_influence import NoisyGate as NoisyGate
+from orbitmc.graph.causal_influence import noisy_adder as noisy_adder
+from orbitmc.graph.causal_influence import noisy_and as noisy_and
+from orbitmc.graph.causal_influence import noisy_max as noisy_max
+from orbitmc.graph.causal_influence import noisy_min as noisy_min
+from orbitmc.graph.causal_influence import noisy_or as noisy_or
 from orbitmc.graph.evidence import Evidence as Evidence
 from orbitmc.graph.evidence import ResolvedEvidence as ResolvedEvidence
 from orbitmc.graph.evidence import Seen as Seen
@@ -12,6 +18,7 @@ from orbitmc.graph.factor_graph import FactorGraph as FactorGraph
 from orbitmc.graph.factor_graph import incidence as incidence
 from orbitmc.graph.feasibility import conflict as conflict
 from orbitmc.graph.feasibility import explain_contradiction as explain_contradiction
+from orbitmc.graph.feasibility import find_tie as find_tie
 from orbitmc.graph.feasibility import possible_states as possible_states
 from orbitmc.graph.feasibility import walk_to_state as walk_to_state
 from orbitmc.graph.hardening import harden as harden
@@ -43,3 +50,4 @@ from orbitmc.graph.transforms import extend as extend
 from orbitmc.graph.transforms import replicate as replicate
 from orbitmc.graph.transforms import require_beta as require_beta
 from orbitmc.graph.transforms import side_by_side as side_by_side
+from orbitmc.graph.unrolling import unroll as unroll

@@ -493,3 +493,35 @@ def explain_contradiction(model: Model, error: ContradictionError) -> Contradict
     if len(core) == 1:
         return ContradictionError(f"{error}: the constraint on {named} allows nothing")
     return ContradictionError(f"{error}: the constraints on {named}{more} contradict each other")
+
+
+def find_tie(graph: FactorGraph, variable: int, states: Bytes) -> int | None:
+    """A factor that keeps a variable from changing alone in one of the states `[variable, lane]`.
+
+    None if no factor does so by itself.
+
+    >>> import orbitmc as om
+    >>> table = [[1, 0], [0, 1]]
+    >>> model = om.model({"a": ["0", "1"], "b": ["0", "1"]}, [(["a"], [1, 2]), (["a", "b"], table)])
+    >>> find_tie(model.graph, 0, np.zeros((2, 1), dtype=np.uint8))
+    1
+    """
+    for factor in map(int, graph.factors_of(variable)):
+        scope = graph.scope_of(factor)
+        if len(scope) < 2 or not np.isneginf(graph.table_values(factor)).any():
+            continue
+        others = np.arange(graph.cardinality[variable])[:, None] != states[variable]
+        here, changed = scope[:, None] == variable, range(int(graph.cardinality[variable]))
+        values = [np.where(here, value, states[scope]) for value in changed]
+        possible = np.stack([_is_possible(graph, factor, state) for state in values])
+        if (~(possible & others).any(axis=0)).any():
+            return factor
+    return None
+
+
+def _is_possible(graph: FactorGraph, factor: int, values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether a factor allows values `[place in its scope, lane]`."""
+    if factor < graph.first_clause:
+        return np.asarray(np.isfinite(graph.table_values(factor)[tuple(values)]))
+    satisfied = (values == graph.satisfying_of(factor)[:, None]).any(axis=0)
+    return np.asarray(np.isfinite(graph.table_values(factor)[satisfied.astype(np.int64)]))

@@ -6,6 +6,7 @@ then perhaps its parents are such leaves (Shachter 1986). What is not connected 
 dropped, too. Evidence is part of the model by then, so what it cuts off goes with it.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from orbitmc._numba.tiers import tier
 from orbitmc._util.arrays import Indices, Numbers
 from orbitmc.graph.ancestral import Flags, sums_are_equal
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.log_weights import exact_sum
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import select
 
@@ -132,6 +134,32 @@ def drop_leaves(graph: FactorGraph, asked: Flags) -> Leaves:
             asked,
         )
     )
+
+
+def log_z_of_leaves(graph: FactorGraph) -> float | None:
+    """The logarithm of the sum of all weights, where all variables are leaves in turn; else None.
+
+    So it is for a Bayesian network without evidence.
+
+    >>> import orbitmc as om
+    >>> round(log_z_of_leaves(om.read("examples/sprinkler.bif").graph), 9)
+    0.0
+    """
+    leaves = drop_leaves(graph, np.zeros(graph.variables, dtype=np.bool_))
+    if len(leaves.variables) < graph.variables:
+        return None
+    parts = [graph.constant]
+    for factor in np.flatnonzero(graph.arities == 0).tolist():
+        parts.append(float(graph.full_table(factor).reshape(-1)[0]))
+    pairs = zip(leaves.variables.tolist(), leaves.factors.tolist(), strict=True)
+    for variable, factor in pairs:
+        if factor < 0:
+            parts.append(math.log(graph.cardinality[variable]))
+            continue
+        axis = graph.scope_of(factor).tolist().index(variable)
+        sums = np.logaddexp.reduce(graph.full_table(factor), axis=axis)
+        parts.append(float(np.max(sums)))
+    return exact_sum(parts)
 
 
 def _work(scope_start: Indices, scope: Indices, *rest: object) -> int:

@@ -4,6 +4,7 @@ from orbitmc.estimate.answers import Sensitivity as Sensitivity
 from orbitmc.estimate.answers import Sweep as Sweep
 from orbitmc.estimate.marginals import About as About
 from orbitmc.graph.evidence import Evidence as Evidence
+from orbitmc.graph.unrolling import unroll as unroll
 from orbitmc.inference._best import best as best
 from orbitmc.inference._best import best_of_program as best_of_program
 from orbitmc.inference._draws import draws as draws
@@ -24,6 +25,7 @@ from orbitmc.inference._learn_program import is_program as is_program
 from orbitmc.inference._learn_program import learn_program as learn_program
 from orbitmc.inference._log_z import latest as latest
 from orbitmc.inference._log_z import log_z as log_z
+from orbitmc.inference._marginal_map import find_best_over as find_best_over
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query
 from orbitmc.inference._overview import Overview as Overview

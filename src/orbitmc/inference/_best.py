@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
@@ -12,21 +14,37 @@ import numpy as np
 from orbitmc import inference
 from orbitmc._numba.compile_log import spent_before
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._util.arrays import MOST_VALUES, Bytes, Numbers
+from orbitmc._util.arrays import MOST_VALUES, Bytes, Floats, Numbers
 from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import BestState, BestStates
 from orbitmc.estimate.marginals import About
-from orbitmc.exact.map import Neighbourhoods, map_bytes, solve_map, upper_bound
+from orbitmc.exact.dual_bound import DualAscent
+from orbitmc.exact.map import (
+    Neighbourhoods,
+    RowMaxima,
+    best_states,
+    map_bytes,
+    solve_map,
+    upper_bound,
+)
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
+from orbitmc.exact.toulbar2 import Proof, Toulbar2, is_installed
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import explain_contradiction
 from orbitmc.graph.hardening import harden
-from orbitmc.graph.log_weights import exact_log_weight, extremes
+from orbitmc.graph.log_weights import exact_log_weight, exact_sum, extremes
 from orbitmc.graph.model import Model
+from orbitmc.graph.probing import probe
 from orbitmc.inference.answer import exact_in_time
+from orbitmc.inference.cache import (
+    find_row,
+    log_likelihoods_of,
+    numbers_in,
+    prepare_maxima,
+)
 from orbitmc.inference.plan import (
     describe_cost,
     most_seconds,
@@ -49,15 +67,21 @@ from orbitmc.sampling.initialization import TopStates, cool_states
 if TYPE_CHECKING:
     from orbitmc.exact.plan import EliminationPlan
     from orbitmc.exact.problem import Problem
+    from orbitmc.exact.templates import Template
+    from orbitmc.graph.evidence import ResolvedEvidence
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.sampling.initialization import TopStates
 
 
-METHODS = ("auto", "exact", "counting", "gibbs")
+METHODS = ("auto", "exact", "counting", "toulbar2", "gibbs")
 EXACT_STEPS = 1e-4  # seconds for each variable, about, until exact steps are prepared
 EXACT_STEPS_OF_FACTORS = 2e-5  # and for each factor
 STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
+DUAL_SHARE = 0.25  # of a timed search may be over when weight is moved between tables no more
 BOUND_SHARE = 0.5  # of a timed search may be over when its bound is found
+LEAST_TOULBAR2 = 1.0  # seconds for which a solver is started
+MOST_TOULBAR2_ENTRIES = 2**22  # of all tables that are written for it
+TOULBAR2_GRACE = 1.0  # seconds by which it may be late
 Progress = Callable[[float, str], None]
 SURE = 1e-9
 """A state this near to the bound is a best one."""
@@ -70,6 +94,7 @@ def best(
     evidence: Evidence | None = None,
     *,
     k: int = 1,
+    over: Names | None = None,
     query: Names | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
@@ -77,33 +102,70 @@ def best(
 ) -> BestStates:
     """Find the `k` most probable states, of all variables together, heaviest first.
 
+    With names to maximise `over`, find the most probable joint values of these, with their
+    probabilities; everything else is summed out (marginal MAP). They are proven where an order that
+    sums first is affordable. Elsewhere the most frequent values of one run are rated by a second
+    one, with errors and a verdict; they are not proven.
+
     Where elimination is affordable they are proven, and states that weigh the same come in the
     order of their values. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
     as there are, or for as many rounds as `samples` says; the answer is the best that was found,
     with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
     the workers of an `executor` if there is one. Impossible states are never given; if fewer than
-    `k` states are possible, there are fewer. A `query` names variables to report. A program is told
-    in atoms that are true or false; where it is counted, one state is proven, and predicates with
-    many atoms are told only if a query names them. A search calls `progress` now and then, with the
-    share of its time that is over and with words about what it has found.
+    `k` states are possible, there are fewer. A `query` names variables to report, of states of all
+    variables. A program is told in atoms that are true or false; where it is counted, one state is
+    proven, and predicates with many atoms are told only if a query names them. A search calls
+    `progress` now and then, with the share of its time that is over and with words about what it
+    has found.
 
     >>> import orbitmc as om
     >>> found = om.best(om.read("examples/sprinkler.bif"), {"grass": "wet"}, k=2)
     >>> found[0]["sprinkler"], found.proven
     ('on', True)
+    >>> seasons = om.best(om.read("examples/sprinkler.bif"), {"grass": "wet"}, over="season", k=2)
+    >>> [(one["season"], round(one.probability, 3)) for one in seasons]
+    [('dry', 0.584), ('rainy', 0.416)]
     """
     chosen = merge_options(settings, options)
     _require_sense(chosen, k)
+    if over is not None:
+        return _best_over(model, evidence, k, over, query, chosen, progress)
     if isinstance(model, Model):
         refuse_counting(chosen)
         names = resolve_query(query, model)
-        seen = model.given(evidence)
-        incumbent = _solve(seen, chosen, k, progress)
-        states = _in_names(seen, incumbent)
+        model.require_all_factors()
+        incumbent = None if model.helpers else _solve_from_cache(model, evidence, chosen, k)
+        if incumbent is None:
+            seen = model.given(evidence).without_helpers()
+            states = _in_names(seen, _solve(seen, chosen, k, progress))
+        else:
+            states = _in_names(model, incumbent)
         return states if names is None else states.only(names)
     if evidence is not None and len(evidence):
         raise InputError("evidence of a program is a database: read(program, databases)")
     return best_of_program(model, chosen, k, query, progress)
+
+
+def _best_over(
+    model: Model | Program,
+    evidence: Evidence | None,
+    k: int,
+    over: Names,
+    query: Names | None,
+    settings: Settings,
+    progress: Progress | None,
+) -> BestStates:
+    """The best joint values of some names; of all names, these are the best states."""
+    if query is not None:
+        raise InputError("over names what is reported, too: leave out the query")
+    if settings.method == "counting":
+        raise InputError("counting finds the best state of all atoms: it sums none out")
+    if settings.method == "toulbar2":
+        raise InputError("toulbar2 finds the best state of all variables: it sums none out")
+    states = inference.find_best_over(model, evidence, over, settings, k, progress)
+    if states is not None:
+        return states
+    return best(model, evidence, k=k, query=over, settings=settings, progress=progress)
 
 
 def best_of_program(
@@ -123,7 +185,9 @@ def best_of_program(
     if (counted := inference.count_best(asked, settings, k)) is not None:
         return counted
     try:
-        incumbent = _solve(program.model, settings, k, progress)
+        incumbent = _solve_from_cache(program.model, None, settings, k) or _solve(
+            program.model, settings, k, progress
+        )
     except ContradictionError as error:
         raise program.explain(error) from None
     return _to_best_states(incumbent, lambda state: _in_atoms(asked, state))
@@ -138,6 +202,10 @@ def _require_sense(settings: Settings, k: int) -> None:
         )
     if settings.checkpoint is not None:
         raise InputError("a search for the best states is no run that could be saved")
+    if settings.method == "toulbar2" and k != 1:
+        raise InputError("toulbar2 proves one best state: leave out k")
+    if settings.method == "toulbar2" and settings.samples is not None:
+        raise InputError("toulbar2 takes no samples: say how many seconds it may take")
     settings.require_use()
     settings.schedule()  # refuses two ends
 
@@ -151,26 +219,120 @@ class _Incumbent:
     proven: bool
     bound: float
     about: About
+    precision: float = 0.0
+
+
+# Small models whose elimination is kept, as for marginals.
+
+
+@dataclass(frozen=True)
+class _CachedMaxima:
+    """One row of evidence, eliminated by maxima; `likelihoods` by variable, of all its values."""
+
+    model: Model
+    template: Template
+    maxima: RowMaxima
+    values: dict[int, int]
+    likelihoods: Mapping[int, Floats]
+
+    def states(self, count: int) -> list[tuple[float, Numbers]]:
+        """The best states of all variables of the model, and what they weigh."""
+        best = itertools.islice(best_states(self.maxima), count)
+        return [self._weigh(state) for _, state in best]
+
+    def _weigh(self, state: Sequence[int]) -> tuple[float, Numbers]:
+        """A state of the tree as one of the model, with its exact log-weight."""
+        possible, place = self.template.problem.possible, self.template.place
+        whole = np.array(
+            [
+                self.values[v] if v in self.values else some[state[place[v]] if v in place else 0]
+                for v, some in enumerate(possible)
+            ],
+            dtype=np.int64,
+        )
+        weight = exact_log_weight(self.model.graph, whole)
+        if self.likelihoods:
+            parts = (float(table[whole[v]]) for v, table in self.likelihoods.items())
+            weight = exact_sum([weight, *parts])
+        return weight, whole
+
+
+def _find_maxima(
+    model: Model, evidence: Evidence | None, settings: Settings
+) -> _CachedMaxima | None:
+    """Eliminate a small model with evidence by maxima; None where others must look at it."""
+    row = find_row(model, evidence, settings)
+    if row is None:
+        return None
+    maximising = prepare_maxima(model, row.observed, row.soft, settings)
+    if maximising is None:
+        return None
+    chosen = maximising.template
+    values = {variable: row.hard[variable] for variable in chosen.observed}
+    numbers = numbers_in(chosen, values)
+    if numbers is None:
+        return None
+    maxima = maximising.maximise(numbers, log_likelihoods_of(model, chosen, row.findings))
+    if maxima is None:
+        return None
+    return _CachedMaxima(model, chosen, maxima, values, _all_likelihoods(model, row.findings))
+
+
+def _all_likelihoods(model: Model, findings: ResolvedEvidence) -> dict[int, Floats]:
+    with np.errstate(divide="ignore"):
+        return {model.index[name]: np.log(np.array(w)) for name, w in findings.soft.items()}
+
+
+def _solve_from_cache(
+    model: Model, evidence: Evidence | None, settings: Settings, k: int
+) -> _Incumbent | None:
+    """The best states of a small model that is prepared already, or soon; None elsewhere."""
+    if settings.method not in ("auto", "exact"):
+        return None
+    with Stopwatch() as watch, exact_in_time(settings):
+        row = _find_maxima(model, evidence, settings)
+        if row is None:
+            return None
+        ranked = sorted((-weight, state.tolist()) for weight, state in row.states(k))
+    weights = [-negative for negative, _ in ranked]
+    reason = f"{describe_cost(row.template)}{describe_unused_settings(settings)}"
+    about = About("exact", reason, seconds=watch.seconds, warnings=model.doubts)
+    states = [np.array(state) for _, state in ranked]
+    incumbent = _Incumbent(states, weights, True, weights[0], about)
+    return _warn_of_few(incumbent, k)
+
+
+def _warn_of_few(incumbent: _Incumbent, k: int) -> _Incumbent:
+    """Say so where fewer states are possible than were asked for."""
+    if len(incumbent.states) >= k or not incumbent.proven:
+        return incumbent
+    words = f"only {len(incumbent.states)} states are possible"
+    about = incumbent.about
+    return replace(incumbent, about=replace(about, warnings=(*about.warnings, words)))
 
 
 def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) -> _Incumbent:
     try:
         with exact_in_time(settings), Stopwatch() as watch:
             firm = harden(model)
-            plan, reason = _plan(firm.model, settings)
-            incumbent = (
-                _search(firm.model, settings, k, reason, _Clock(settings, watch), progress)
-                if plan is None
-                else _proven(firm.model, plan, k, reason)
-            )
+            clock = _Clock(settings, watch)
+            if settings.method == "toulbar2":
+                incumbent = _prove_by_toulbar2(firm.model, clock)
+            else:
+                plan, reason = _plan(firm.model, settings)
+                incumbent = (
+                    _search(firm.model, settings, k, reason, clock, progress)
+                    if plan is None
+                    else _proven(firm.model, plan, k, reason)
+                )
     except ContradictionError as error:
         raise explain_contradiction(model, error) from None
-    warnings = (*firm.remarks, *incumbent.about.warnings)
-    if len(incumbent.states) < k and incumbent.proven:
-        warnings += (f"only {len(incumbent.states)} states are possible",)
-    return replace(
-        incumbent, about=replace(incumbent.about, seconds=watch.seconds, warnings=warnings)
+    about = replace(
+        incumbent.about,
+        seconds=watch.seconds,
+        warnings=(*firm.remarks, *incumbent.about.warnings),
     )
+    return _warn_of_few(replace(incumbent, about=about), k)
 
 
 def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str]:
@@ -230,8 +392,23 @@ def _search(
     require_time_to_prepare(graph, settings)
     preparing = EXACT_STEPS * graph.variables + EXACT_STEPS_OF_FACTORS * graph.factors
     problem = prepare(graph) if clock.has_time_for(preparing) else None
-    bound = _sum_of_maxima(graph) if problem is None else _find_bound(problem, clock)
     champions = TopStates(graph, k)
+    with _start_toulbar2(problem, settings, k, clock):
+        return _search_beside(model, settings, reason, clock, progress, problem, champions)
+
+
+def _search_beside(
+    model: Model,
+    settings: Settings,
+    reason: str,
+    clock: _Clock,
+    progress: Progress | None,
+    problem: Problem | None,
+    champions: TopStates,
+) -> _Incumbent:
+    """Cool chains while a solver, if there is one, looks for a proof."""
+    graph, k = model.graph, champions.count
+    bound = _sum_of_maxima(graph) if problem is None else _find_bound(problem, clock)
     steps = None if problem is None else Neighbourhoods(problem, settings.seed)
     rounds, packs = 0, settings.packs or 1
     cooling = cool_states(
@@ -261,18 +438,60 @@ def _search(
         if not champions.weights:
             raise
         clock.stop()
+    proof = None if clock.stopped else clock.find_proof()
+    if proof is not None and problem is not None and proof.state is not None:
+        champions.consider(_column(problem.in_values(proof.state)))
     ranked = champions.rank()
+    sure = k == 1 and _is_sure(ranked[0][0], bound)
+    by_solver = proof is not None and proof.optimal and not sure
+    if proof is not None:
+        bound = min(bound, proof.bound)
     about = About(
-        method="annealing",
+        method="toulbar2" if by_solver else "annealing",
         reason=reason,
         seed=settings.seed,
         samples=rounds,
         chains=packs * settings.lane_count,
         interrupted=clock.stopped,
     )
-    proven = k == 1 and _is_sure(ranked[0][0], bound)
+    precision = proof.precision if by_solver and proof is not None else 0.0
     weights = [weight for weight, _ in ranked]
-    return _Incumbent(champions.states(), weights, proven, max(bound, weights[0]), about)
+    bound = max(bound, weights[0])
+    return _Incumbent(champions.states(), weights, sure or by_solver, bound, about, precision)
+
+
+# Proofs by a solver that need not be there.
+
+
+def _start_toulbar2(
+    problem: Problem | None, settings: Settings, k: int, clock: _Clock
+) -> AbstractContextManager[object]:
+    """Let the solver work beside a timed search of `auto`, where it is installed."""
+    left = clock.seconds - clock()
+    wanted = settings.method == "auto" and k == 1 and clock.rounds is None
+    if problem is None or not wanted or left < LEAST_TOULBAR2 or not is_installed():
+        return nullcontext()
+    if sum(table.size for table in problem.tables) > MOST_TOULBAR2_ENTRIES:
+        return nullcontext()
+    clock.solver = Toulbar2(problem, left)
+    return clock.solver
+
+
+def _prove_by_toulbar2(model: Model, clock: _Clock) -> _Incumbent:
+    """The best state, proven to the precision of whole numbers; or the best that was found."""
+    graph = model.graph
+    problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
+    left = max(0.0, clock.seconds - clock())
+    with Toulbar2(problem, left) as solver:
+        proof = solver.wait(left + TOULBAR2_GRACE)
+    if proof is None or proof.state is None:
+        raise LimitError(f"toulbar2 found no state in {clock.seconds:g} s")
+    state = problem.in_values(proof.state)
+    weight = exact_log_weight(graph, state)
+    about = About(method="toulbar2", reason="toulbar2 was asked for")
+    bound = max(proof.bound, weight)
+    precision = proof.precision if proof.optimal else 0.0
+    return _Incumbent([state], [weight], proof.optimal, bound, about, precision)
 
 
 def _is_sure(weight: float, bound: float) -> bool:
@@ -294,6 +513,7 @@ class _Clock:
         self.watch = watch
         self.before = 0.0 if settings.seconds is None else spent_before() - watch.so_far()
         self.stopped = False
+        self.solver: Toulbar2 | None = None
 
     def __call__(self) -> float:
         """Seconds since the question was asked, compiling aside."""
@@ -314,7 +534,20 @@ class _Clock:
     def is_over(self, rounds: int) -> bool:
         if self.rounds is not None:
             return self.stopped or rounds >= self.rounds
-        return self.stopped or self() > self.seconds
+        return self.stopped or self.is_proven() or self() > self.seconds
+
+    def is_proven(self) -> bool:
+        """Whether a solver beside the search has ended with a proof."""
+        if self.solver is None or not self.solver.is_done:
+            return False
+        proof = self.solver.proof()
+        if proof is None or not proof.optimal:
+            self.solver = None
+        return self.solver is not None
+
+    def find_proof(self) -> Proof | None:
+        """What a solver beside the search knows; it may be a little late."""
+        return None if self.solver is None else self.solver.wait(TOULBAR2_GRACE)
 
 
 def _column(state: Numbers) -> Bytes:
@@ -328,9 +561,18 @@ def _sum_of_maxima(graph: FactorGraph) -> float:
 
 
 def _find_bound(problem: Problem, clock: _Clock) -> float:
-    """A log-weight that no state exceeds; a looser one if a good one takes too long."""
-    limit = BOUND_SHARE * clock.seconds if clock.rounds is None else math.inf
-    bound = upper_bound(problem, is_over=lambda: clock() > limit)
+    """A log-weight that no state exceeds; a looser one if a good one takes too long.
+
+    First weight is moved between tables, then these are maximised bucket by bucket.
+    """
+
+    def is_after(share: float) -> Callable[[], bool]:
+        limit = share * clock.seconds if clock.rounds is None else math.inf
+        return lambda: clock.stopped or clock.is_proven() or clock() > limit
+
+    ascent = DualAscent(problem)
+    ascent.improve(is_after(DUAL_SHARE))
+    bound = upper_bound(ascent.moved(), is_over=is_after(BOUND_SHARE))
     return bound if not math.isnan(bound) else math.inf
 
 
@@ -354,7 +596,13 @@ def _to_best_states(
 ) -> BestStates:
     pairs = zip(incumbent.states, incumbent.weights, strict=True)
     states = tuple(BestState(name_values(state), weight) for state, weight in pairs)
-    return BestStates(states, incumbent.proven, incumbent.bound, incumbent.about)
+    return BestStates(
+        states,
+        incumbent.proven,
+        incumbent.bound,
+        incumbent.about,
+        precision=incumbent.precision,
+    )
 
 
 def _in_atoms(program: MarkovLogic, state: Numbers) -> dict[str, str]:

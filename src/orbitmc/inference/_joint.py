@@ -20,7 +20,8 @@ from orbitmc.estimate.features import worst_verdict
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import EXACT
-from orbitmc.exact.joints import MOST_JOINT_ENTRIES, joints, tie_scopes
+from orbitmc.exact.joints import joints, tie_scopes
+from orbitmc.exact.problem import MOST_JOINT_ENTRIES
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about

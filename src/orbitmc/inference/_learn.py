@@ -282,6 +282,10 @@ def learn_network(
     begun = time.perf_counter()
     _check(prior, starts, tolerance, iterations, start)
     network = model if isinstance(model, Model) else _network(model, data, list_names(ignore))
+    if network.helpers:
+        raise InputError(
+            "noisy gates are not learned: learn tables in their place, of model.without_helpers()"
+        )
     every = read_evidence_rows(network, data, list_names(ignore))
     rows, count = weigh_rows(every, weights), len(every.weight)
     task = _Task(network, families_of_network(network), prior, list_names(fixed), tied)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from orbitmc import inference
-from orbitmc._util.arrays import Floats
+from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import interruptible
 from orbitmc._util.loading import extra
 from orbitmc.errors import InputError
@@ -56,7 +56,9 @@ class Predictions:
     `problems` says of rows that have no answer what is wrong with them; `sampled` are rows that
     chains answered, with the worst verdict of each, and `errors` those of their numbers. Settings
     that were `unheeded` because no row was sampled are the end of a reason. `doubts` are about the
-    model and the table, `ids` columns that were copied from it.
+    model and the table, `ids` columns that were copied from it. `log_likelihood` is how probable
+    what a row says is: NaN where nobody knows. `best` are the values [name, row] of the most
+    probable states of all variables, by their numbers: -1 where nobody knows.
     """
 
     names: tuple[str, ...]
@@ -70,6 +72,8 @@ class Predictions:
     unheeded: str = ""
     doubts: tuple[str, ...] = ()
     ids: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    log_likelihood: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+    best: Numbers | None = field(default=None, repr=False)
 
     @cached_property
     def columns(self) -> list[tuple[str, str]]:
@@ -93,9 +97,20 @@ class Predictions:
                 f"{len(self.sampled):,} rows were sampled, side by side; {doubtful:,} of them have "
                 "not converged"
             )
+        if self.best is not None and not self.interrupted:
+            unknown = int((self.best < 0).any(axis=0).sum()) - len(self.problems)
+            if unknown > 0:
+                remarks.append(f"{unknown:,} rows are too wide to be explained by elimination")
         if self.interrupted:
             remarks.append("interrupted: rows without numbers were not reached")
         return remarks
+
+    def best_of_row(self, row: int) -> dict[str, str] | None:
+        """The most probable values of a row; None if nobody asked for them, or knows them."""
+        if self.best is None or row in self.problems or (self.best[:, row] < 0).any():
+            return None
+        numbers = self.best[:, row].tolist()
+        return {n: v[k] for n, v, k in zip(self.names, self.values, numbers, strict=True)}
 
     @property
     def about(self) -> About:
@@ -145,7 +160,10 @@ class Predictions:
             },
             "interrupted": self.interrupted,
             "reason": self.about.reason,
+            "log_likelihood": self.log_likelihood.tolist(),
         }
+        if self.best is not None:
+            frame.attrs["best"] = [self.best_of_row(row) for row in range(self.rows)]
         return frame
 
     def by_name(self, numbers: Sequence[float]) -> dict[str, dict[str, float]]:
@@ -166,6 +184,7 @@ def predict(
     query: Names | None = None,
     ignore: Names = (),
     id: Names = (),
+    explain: bool = False,
     settings: Settings | None = None,
     progress: Progress | None = None,
     **options: Unpack[Options],
@@ -184,6 +203,11 @@ def predict(
     elimination cannot afford are sampled side by side, many in a run; `seconds` are for all of them
     together. Their verdicts are `attrs["sampled"]`, their errors `attrs["standard_error"]`.
 
+    `attrs["log_likelihood"]` has the logarithm of the probability of what each row says, given the
+    `evidence`: the lowest rows are the oddest. It is NaN for rows that are sampled. With `explain`,
+    `attrs["best"]` has for each row the most probable state of all variables together, told of
+    those that are reported; None where elimination cannot afford it.
+
     >>> import orbitmc as om
     >>> model = om.read("examples/sprinkler.bif")
     >>> rows = [{"grass": "wet"}, {"grass": "wet", "season": "rainy"}, {}]
@@ -197,6 +221,7 @@ def predict(
         query=query,
         ignore=ignore,
         ids=id,
+        explain=explain,
         settings=merge_options(settings, options),
         progress=progress,
     )
@@ -213,6 +238,7 @@ def predictions(
     query: Names | None = None,
     ignore: Names = (),
     ids: Names = (),
+    explain: bool = False,
     settings: Settings,
     progress: Progress | None = None,
     watchers: Iterable[RunObserver] = (),
@@ -226,7 +252,9 @@ def predictions(
     table = inference.read_rows(chosen, rows, list_names(ignore), list_names(ids))
     names = _resolve_targets(model, query, chosen) or _others(chosen, table.names)
     part = needed_part(chosen, (*names, *table.names))
-    return inference.RowAnswerer(part, table, settings, names, watchers).answers(progress)
+    explained = chosen if explain else None
+    rows_left = inference.RowAnswerer(part, table, settings, names, watchers, explained)
+    return rows_left.answers(progress)
 
 
 def _resolve_targets(

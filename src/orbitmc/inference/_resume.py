@@ -172,7 +172,7 @@ def _kernel_settings(saved: object, kernel: Kernel | None, base: Kernel | None) 
         for setting in settings_of(Settings).values()
         if setting.kernel
     }
-    methods = METHODS if kernel is not None else METHODS[3:]
+    methods = METHODS if kernel is not None else METHODS[4:]
     checks["method"] = records.one_of(*methods)
     settings = Settings(**records.check_fields(record, checks, "way of sampling"))
     settings = settings if base is None else replace(settings, base=base)

@@ -445,6 +445,7 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
     warnings = (
         (early if hasty else ())
         + _warnings(asked)
+        + _describe_ties(plan.sampled_model, run, asked)
         + _describe_missed_mode(plan.sampled_model, run, marginals)
         + approximate
     )
@@ -542,6 +543,23 @@ def _describe_missed_mode(model: Model, run: Run, marginals: Marginals) -> tuple
         f"probable, but none of the {run.chains} chains is there; the numbers of the "
         f"{count} variables connected to it are wrong",
     )
+
+
+def _describe_ties(model: Model, run: Run, marginals: Marginals) -> tuple[str, ...]:
+    """Say what keeps a frozen variable from changing, and what would free it."""
+    _, names = _find_doubted(marginals, FROZEN, SUSPECT)
+    for name in names:
+        variable = model.index.get(name)
+        states = run.packs[0].values
+        factor = None if variable is None else graphs.find_tie(run.graph, variable, states)
+        if factor is not None:
+            scope = first_few([model.names[v] for v in run.graph.scope_of(factor)])
+            return (
+                f"{name} cannot change alone: the constraint on ({scope}) forbids it. Evidence "
+                "about one of them, a finite weight of that rule, or a kernel that changes them "
+                "together (om.kernels.chosen_blocks) would free it",
+            )
+    return ()
 
 
 def _warnings(marginals: Marginals) -> tuple[str, ...]:

@@ -4,22 +4,25 @@ Which variables are observed decides how an elimination goes; their values only 
 tables. So the second question about the same variables starts with all of that done.
 """
 
+from __future__ import annotations
+
 import math
 import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.arrays import Bytes, Floats, Numbers
+from orbitmc._util.loading import LateModule
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.estimate.marginals import About, Marginals, Places, certain_columns
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
-from orbitmc.exact.problem import Problem, Scope, prepare
+from orbitmc.exact.problem import MOST_JOINT_ENTRIES, Problem, Scope, prepare
 from orbitmc.exact.templates import Elimination, Template, Upward, template
 from orbitmc.graph.evidence import Evidence, ResolvedEvidence, as_mapping, resolve
 from orbitmc.graph.log_weights import exact_sum, large_factors
@@ -27,6 +30,11 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import relevant
 from orbitmc.inference.plan import describe_cost, is_affordable
 from orbitmc.inference.settings import Settings, describe_unused_settings
+
+if TYPE_CHECKING:
+    from orbitmc.exact.map import MaxTemplate
+
+maximisation = LateModule("orbitmc.exact.map")
 
 # What was worked out of an object, kept as long as the object is there.
 #
@@ -186,11 +194,36 @@ def find_elimination(
     tied: Sequence[Scope] = (),
 ) -> CachedElimination | None:
     """Eliminate a small model with evidence; None where others must look at it."""
+    begun = time.perf_counter()
+    row = find_row(model, evidence, settings)
+    if row is None or _are_too_large(model, tied):
+        return None
+    elimination = _elimination(model, row.observed, row.soft, tuple(tied))
+    if elimination is None or not is_affordable(elimination.template, settings):
+        return None
+    return _eliminate_row(
+        model, elimination, row.hard, row.findings, begun, describe_unused_settings(settings)
+    )
+
+
+class Row(NamedTuple):
+    """What evidence says of the variables of a model, by their numbers."""
+
+    hard: dict[int, int]
+    soft: Scope
+    findings: ResolvedEvidence
+
+    @property
+    def observed(self) -> Scope:
+        return tuple(sorted(self.hard))
+
+
+def find_row(model: Model, evidence: Evidence | None, settings: Settings) -> Row | None:
+    """What evidence says; None where others must look at it."""
     settings.require_use()
     settings.schedule()  # refuses two ends
     if not _is_cacheable(model, settings):
         return None
-    begun = time.perf_counter()
     domains = KEPT.of(model, "domains", model.domains)
     findings = resolve(as_mapping(evidence), domains)
     model.require_consistent(findings)
@@ -198,13 +231,20 @@ def find_elimination(
     hard = {model.index[name]: v for name, v in findings.hard.items() if name in model.index}
     if any(name not in model.index or model.index[name] in hard for name in soft):
         return None
-    likely = tuple(model.index[name] for name in soft)
-    elimination = _elimination(model, tuple(sorted(hard)), likely, tuple(tied))
-    if elimination is None or not is_affordable(elimination.template, settings):
-        return None
-    return _eliminate_row(
-        model, elimination, hard, findings, begun, describe_unused_settings(settings)
-    )
+    return Row(hard, tuple(model.index[name] for name in soft), findings)
+
+
+def numbers_in(template: Template, values: Mapping[int, int]) -> Numbers | None:
+    """A row as numbers of possible values; None if one is impossible."""
+    pairs = zip(template.number, values.values(), strict=True)
+    row = np.array([numbers[value] for numbers, value in pairs], np.int64)
+    return None if (row < 0).any() else row.reshape(-1, 1)
+
+
+def _are_too_large(model: Model, tied: Sequence[Scope]) -> bool:
+    """Whether some joint table has more entries than any may have."""
+    sizes = model.graph.cardinality
+    return any(math.prod(sizes[list(scope)].tolist()) > MOST_JOINT_ENTRIES for scope in tied)
 
 
 def _is_cacheable(model: Model, settings: Settings) -> bool:
@@ -254,25 +294,62 @@ def prepare_elimination(
     )
 
 
+def find_maxima_of_rows(
+    model: Model, hard: tuple[str, ...], soft: tuple[str, ...], settings: Settings
+) -> MaxTemplate | None:
+    """An elimination by maxima for rows that observe these; None if a row costs too much."""
+    observed, likely = (tuple(model.index[name] for name in names) for names in (hard, soft))
+    return prepare_maxima(model, observed, likely, settings)
+
+
+def prepare_maxima(
+    model: Model, observed: Scope, soft: Scope, settings: Settings
+) -> MaxTemplate | None:
+    """The same, for numbers of variables."""
+    if not _is_cacheable(model, settings):
+        return None
+    chosen = find_template(model, observed, soft, ())
+    if chosen is None or not is_affordable(chosen, settings):
+        return None
+
+    def make() -> MaxTemplate:
+        maximising: MaxTemplate = maximisation.MaxTemplate(chosen)
+        return maximising
+
+    return KEPT.of(model, ("maxima", observed, soft), make, lambda kept: kept.bytes_held)
+
+
 def _elimination(
     model: Model, hard: Scope, soft: Scope, tied: tuple[Scope, ...]
 ) -> Elimination | None:
-    problem = KEPT.of(model, "problem", lambda: _problem(model))
-    if problem is None:
+    chosen = find_template(model, hard, soft, tied)
+    if chosen is None:
         return None
     return KEPT.of(
         model,
         (hard, soft, tied),
-        lambda: _plan_template(problem, hard, soft, tied),
-        lambda elimination: 0 if elimination is None else elimination.bytes_held,
+        lambda: Elimination(chosen),
+        lambda elimination: elimination.bytes_held,
+    )
+
+
+def find_template(
+    model: Model, hard: Scope, soft: Scope, tied: tuple[Scope, ...]
+) -> Template | None:
+    """How to eliminate all but observed variables; None if that costs too much."""
+    problem = KEPT.of(model, "problem", lambda: _problem(model))
+    if problem is None:
+        return None
+    return KEPT.of(
+        model, ("template", hard, soft, tied), lambda: _plan_template(problem, hard, soft, tied)
     )
 
 
 def _plan_template(
     problem: Problem, hard: Scope, soft: Scope, tied: tuple[Scope, ...]
-) -> Elimination | None:
+) -> Template | None:
     try:
-        return Elimination(template(problem, hard, soft, tied, seconds=SEARCH, most=MOST_COST))
+        return template(problem, hard, soft, tied, seconds=SEARCH, most=MOST_COST)
     except LimitError:
         return None
 
@@ -288,18 +365,19 @@ def _eliminate_row(
     """One row; None if it is impossible or its weight is no number."""
     template = elimination.template
     values = {variable: hard[variable] for variable in template.observed}
-    pairs = zip(template.number, values.values(), strict=True)
-    row = np.array([numbers[value] for numbers, value in pairs], np.int64)
-    if (row < 0).any():
+    row = numbers_in(template, values)
+    if row is None:
         return None
-    upward = elimination.upward(row.reshape(-1, 1), _likelihoods(model, template, findings))
+    upward = elimination.upward(row, log_likelihoods_of(model, template, findings))
     log_z = exact_sum(float(part[0]) for part in upward.parts)
     if not math.isfinite(log_z):
         return None
     return CachedElimination(model, elimination, values, upward, log_z, begun, idle)
 
 
-def _likelihoods(model: Model, template: Template, findings: ResolvedEvidence) -> list[Floats]:
+def log_likelihoods_of(
+    model: Model, template: Template, findings: ResolvedEvidence
+) -> list[Floats]:
     """Logarithms of soft evidence, of possible values only."""
     with np.errstate(divide="ignore"):
         return [

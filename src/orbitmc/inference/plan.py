@@ -239,6 +239,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     begun, before = asked_at(settings), seconds_spent(settings)
     settings.require_use()
     refuse_counting(settings)
+    if settings.method == "toulbar2":
+        raise InputError("toulbar2 finds best states; it knows nothing of probabilities")
     settings.schedule()  # refuses two ends
     if settings.approximation is not None:
         inference.program_of(model)  # refuses other models
@@ -336,7 +338,7 @@ def _plan_as_requested(
     require_time_to_prepare(model.graph, settings)
     settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
     settings = _fit_slices_to_seconds(model.graph, settings)
-    matched = _plan_matching(model, settings, reason) if settings.method == "lmh" else None
+    matched = _plan_structure(model, settings, reason) if settings.method == "lmh" else None
     in_blocks = matched or _plan_blocks_if_frozen(model, settings, reason)
     return in_blocks or _plan_with_race(model, settings, reason, features)
 
@@ -432,7 +434,7 @@ def _plan_sampling(
     plain = replace(settings, method="gibbs")
     if settings.scan == "random" or settings.base == "low-width":
         chosen = Plan(model, plain, reason)
-    elif matched := _plan_matching(model, replace(settings, method="lmh"), reason):
+    elif matched := _plan_structure(model, replace(settings, method="lmh"), reason):
         chosen = matched
     elif in_blocks := _plan_blocks_if_frozen(model, plain, reason):
         chosen = in_blocks
@@ -441,11 +443,11 @@ def _plan_sampling(
     return replace(chosen, ruled_out=("exact",))
 
 
-def _plan_matching(model: Model, settings: Settings, reason: str) -> Plan | None:
-    """Draw the rows of a matching, where hard factors make one of variables; None elsewhere."""
+def _plan_structure(model: Model, settings: Settings, reason: str) -> Plan | None:
+    """Draw orders, or rows of a matching, where hard factors make one of variables; else None."""
     if not model.graph.has_zeros() or settings.names_jumps:
         return None
-    choice = tuning.tune_to_match(model)
+    choice = tuning.tune_to_structure(model)
     if choice is None:
         return None
     require_memory(sampling_bytes(model.graph, settings), settings)
@@ -467,7 +469,7 @@ def _plan_part_to_sample(
         return plan_core(_plan_sampling(part, settings, reason, watched))
 
     given = settings.moves or settings.generators or not isinstance(settings.base, str)
-    return sample(model) if given else _leave_out_followers(model, sample)
+    return sample(model) if given or model.orders else _leave_out_followers(model, sample)
 
 
 def _leave_out_followers(model: Model, sample: Callable[[Model], Plan]) -> Plan:

@@ -24,7 +24,7 @@ from orbitmc.exact.plan import predict
 from orbitmc.graph.feasibility import walk_to_state
 from orbitmc.graph.fringe import eliminate_fringe
 from orbitmc.graph.log_weights import log_weight
-from orbitmc.graph.model import Model
+from orbitmc.graph.model import ItemOrder, Model
 from orbitmc.graph.model import model as model_of
 from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
@@ -78,6 +78,7 @@ MOVES: Mapping[str, Mapping[str, Any]] = {
             "one-hot",
             "forward draws",
             "matchings",
+            "orders",
         )
     },
     "blocks": {"families": [], "period": 1, "blocks": [[0, 1]], "block_period": 2},
@@ -133,6 +134,18 @@ def two_by_two() -> Model:
     """Two rows and two columns, each matched at most once."""
     lines = [("a", "b"), ("c", "d"), ("a", "c"), ("b", "d")]
     return model_of(dict.fromkeys("abcd", "01"), [(line, [[1, 1], [1, 0]]) for line in lines])
+
+
+def first_and_last() -> Model:
+    """Three items in order."""
+    pairs = (("ab", 0, 1), ("ac", 0, 2), ("bc", 1, 2))
+    circles = [[[1, 1], [0, 1]], [[1, 0], [1, 1]]]
+    model = model_of({name: "01" for name, _, _ in pairs}, [(("ab", "bc", "ac"), circles)])
+    numbers = [model.index[name] for name, _, _ in pairs]
+    first, second = ([pair[side] for pair in pairs] for side in (1, 2))
+    ends = np.array([numbers, first, second], dtype=np.int64)
+    order = ItemOrder("Before", 3, ends[0], ends[1], ends[2], np.zeros((0, 2), np.int64))
+    return replace(model, orders=(order,))
 
 
 def crowded() -> Model:
@@ -301,6 +314,7 @@ def _jumps(name: str) -> None:
         "one-hot": at_most_one,
         "forward draws": coins,
         "matchings": two_by_two,
+        "orders": first_and_last,
     }
     _ask(special.get(name, spins), method="lmh", moves=MOVES[name])
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc._numba.compile_log import asked_before, spent_before
 from orbitmc._util.arrays import Floats, Numbers
@@ -18,14 +17,14 @@ from orbitmc._util.text import format_bytes, join_words, quote, suggestion
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import SEVEREST
-from orbitmc.exact.templates import Batch, Elimination, batches, chunks
+from orbitmc.exact.templates import Batch, Elimination, Template, batches, chunks
 from orbitmc.graph.evidence import Seen, is_missing, resolve
 from orbitmc.graph.feasibility import possible_states
 from orbitmc.graph.model import Model
-from orbitmc.graph.relevance import relevant
+from orbitmc.graph.relevance import log_z_of_leaves, relevant
 from orbitmc.inference._marginals import execute_plan, marginals
 from orbitmc.inference._predict import Errors, Predictions, Progress
-from orbitmc.inference.cache import prepare_elimination
+from orbitmc.inference.cache import find_maxima_of_rows, prepare_elimination
 from orbitmc.inference.feature_sampling import join_models, split_marginals
 from orbitmc.inference.plan import (
     MAX_BLOCK_GIBBS_VARIABLES,
@@ -411,12 +410,16 @@ def _part_about(model: Model, names: Iterable[str]) -> Model:
 IMPOSSIBLE = "its evidence is impossible: the model gives it probability 0"
 
 
-RowTables = tuple[Floats, NDArray[np.bool_]]
-"""Probabilities [value, row], and which of the rows are possible."""
+RowTables = tuple[Floats, Floats]
+"""Probabilities [value, row], and log Z of each row: minus infinity if it is impossible."""
 
 
 class RowAnswerer:
-    """The table of answers while it is filled."""
+    """The table of answers while it is filled.
+
+    The model may be a part: what names and columns do not need makes no difference to sums. The
+    best values of each row are those of the whole model that is to be `explained`, if any.
+    """
 
     def __init__(
         self,
@@ -425,6 +428,7 @@ class RowAnswerer:
         settings: Settings,
         names: tuple[str, ...],
         watchers: Iterable[RunObserver] = (),
+        explained: Model | None = None,
     ) -> None:
         domains = model.domains()
         self.model, self.rows, self.settings, self.names = model, rows, settings, names
@@ -433,6 +437,9 @@ class RowAnswerer:
         self.start = dict(zip(names, ends, strict=False))
         _require_room(8 * ends[-1] * rows.value.shape[1], settings)
         self.probability: Floats = np.full((ends[-1], rows.value.shape[1]), np.nan)
+        self.log_z: Floats = np.full(rows.value.shape[1], np.nan)
+        self.explained = explained
+        self.best: Numbers | None = None
         self.errors: dict[int, Errors] = {}
         self.watchers = tuple(watchers)
         self.problems = dict(rows.problems)
@@ -447,6 +454,7 @@ class RowAnswerer:
         with stop_on_ctrl_c(self._stop):
             try:
                 self._all_batches()
+                self._explain_rows()
             except KeyboardInterrupt:
                 self.stopped = True
         self.probability[:, list(self.problems)] = np.nan
@@ -457,12 +465,102 @@ class RowAnswerer:
             problems=self.problems,
             sampled=self.sampled,
             errors=self.errors,
+            log_likelihood=self._log_likelihoods(),
+            best=self.best,
             interrupted=self.stopped,
             seconds=time.perf_counter() - begun,
             unheeded=describe_unused_settings(self.settings),
             doubts=(*self.model.doubts, *self._given_away()),
             ids=self.rows.ids,
         )
+
+    def _log_likelihoods(self) -> Floats:
+        """How probable what each row says is, as a logarithm; no number where nobody knows."""
+        if np.isnan(self.log_z).all():
+            return self.log_z
+        log_z = log_z_of_leaves(self.model.graph)
+        if log_z is None:
+            elimination = prepare_elimination(self.model, (), (), self.settings)
+            if elimination is None:
+                return np.full_like(self.log_z, np.nan)
+            log_z = float(elimination.upward(np.zeros((0, 1), np.int64)).log_z()[0])
+        return self.log_z - log_z
+
+    def _explain_rows(self) -> None:
+        """Find the best values of all variables in each row that elimination affords."""
+        if self.explained is None:
+            return
+        self.best = np.full((len(self.names), self.probability.shape[1]), UNSEEN, dtype=np.int64)
+        good = np.setdiff1d(np.arange(self.probability.shape[1]), list(self.problems))
+        for batch in self._by_pattern(good, few=None):
+            if not self._explain(batch):
+                for pattern in self._by_pattern(batch.rows, few=1):
+                    self._explain(pattern)
+
+    def _explain(self, batch: Batch) -> bool:
+        """Explain rows of a batch by one elimination; false if that cannot be afforded."""
+        model, best = self.explained, self.best
+        assert model is not None
+        assert best is not None
+        chosen = find_maxima_of_rows(model, *self._observed(batch), self.settings)
+        if chosen is None:
+            return False
+        template = chosen.template
+        rows = self._numbers(template, batch)
+        for part in chunks(chosen, len(batch.rows), self.settings.memory):
+            if self.stopped:
+                return True
+            places = batch.rows[part]
+            likelihoods = self._likelihoods(template, batch, places)
+            state = chosen.best_of_rows(np.maximum(rows[:, part], 0), likelihoods)
+            for number, name in enumerate(self.names):
+                best[number, places] = self._values_of(name, model, template, batch, places, state)
+        return True
+
+    def _values_of(
+        self,
+        name: str,
+        model: Model,
+        template: Template,
+        batch: Batch,
+        places: Numbers,
+        state: Mapping[int, Numbers],
+    ) -> Numbers | int:
+        """The values of a variable in the best states of some rows."""
+        if name in model.observed:
+            return model.observed[name].value
+        variable = model.index[name]
+        if variable in template.observed:
+            seen: Numbers = self.rows.value[batch.hard[template.observed.index(variable)], places]
+            return seen
+        possible = template.problem.possible[variable]
+        if variable not in template.place:
+            return int(possible[0])
+        values: Numbers = possible[state[template.place[variable]]]
+        return values
+
+    def _observed(self, batch: Batch) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of what rows of a batch observe, hard and soft."""
+        hard, soft = (
+            tuple(self.rows.names[k] for k in chosen) for chosen in (batch.hard, batch.soft)
+        )
+        return hard, soft
+
+    def _numbers(self, template: Template, batch: Batch) -> Numbers:
+        """Rows of a batch as numbers of possible values; -1 where a value is impossible."""
+        columns = [self.rows.value[k, batch.rows] for k in batch.hard]
+        pairs = zip(template.number, columns, strict=True)
+        rows = np.array([new[old] for new, old in pairs], np.int64)
+        return rows.reshape(len(batch.hard), len(batch.rows))
+
+    def _likelihoods(self, template: Template, batch: Batch, places: Numbers) -> list[Floats]:
+        """Log-weights of soft evidence in some rows, of possible values."""
+        return [
+            self.rows.likelihood(k, places, template.problem.cardinality[v])[
+                template.problem.possible[v]
+            ]
+            for k, v in zip(batch.soft, template.soft, strict=True)
+        ]
 
     def _given_away(self) -> Iterator[str]:
         """Say which columns tell what is asked for."""
@@ -507,30 +605,25 @@ class RowAnswerer:
 
     def _eliminate(self, batch: Batch) -> bool:
         """Answer rows of a batch by one elimination; false if that cannot be afforded."""
-        hard, soft = (
-            tuple(self.rows.names[k] for k in chosen) for chosen in (batch.hard, batch.soft)
-        )
-        elimination = prepare_elimination(self.model, hard, soft, self.settings)
+        elimination = prepare_elimination(self.model, *self._observed(batch), self.settings)
         if elimination is None:
             return False
-        number = elimination.template.number
-        columns = [self.rows.value[k, batch.rows] for k in batch.hard]
-        rows = np.array([new[old] for new, old in zip(number, columns, strict=True)], np.int64)
-        rows = rows.reshape(len(batch.hard), len(batch.rows))
+        rows = self._numbers(elimination.template, batch)
         possible = (rows >= 0).all(axis=0)
         self._note(batch.rows[~possible])
         rows, answered = rows[:, possible], batch.rows[possible]
         first, which = distinct_rows(rows, bool(batch.soft))
         answers = np.full((len(self.probability), len(first)), np.nan)
+        log_z = np.full(len(first), np.nan)
         try:
-            for part, (probability, possible) in self._parts(
-                elimination, batch, rows, answered, first
-            ):
-                answers[:, part] = probability
-                self._note(answered[np.isin(which, np.arange(part.start, part.stop)[~possible])])
+            for part, (probability, sums) in self._parts(elimination, batch, rows, answered, first):
+                answers[:, part], log_z[part] = probability, sums
+                impossible = np.arange(part.start, part.stop)[np.isneginf(sums)]
+                self._note(answered[np.isin(which, impossible)])
                 self._tell(self.done + round(len(answered) * part.stop / len(first)))
         finally:
             self.probability[:, answered] = answers[:, which]
+            self.log_z[answered] = log_z[which]
         self.done += len(batch.rows)
         return True
 
@@ -556,15 +649,9 @@ class RowAnswerer:
     def answer(
         self, elimination: Elimination, batch: Batch, rows: Numbers, places: Numbers
     ) -> RowTables:
-        """Probabilities [value, row], and which of the rows are possible."""
+        """Probabilities [value, row], and log Z of each row."""
         template, model = elimination.template, self.model
-        likelihoods = [
-            self.rows.likelihood(k, places, template.problem.cardinality[v])[
-                template.problem.possible[v]
-            ]
-            for k, v in zip(batch.soft, template.soft, strict=True)
-        ]
-        upward = elimination.upward(rows, likelihoods)
+        upward = elimination.upward(rows, self._likelihoods(template, batch, places))
         free = [name for name in self.names if model.index.get(name, -1) in template.place]
         wanted = {name: template.place[model.index[name]] for name in free}
         tables = elimination.marginals(upward, wanted.values())
@@ -580,14 +667,15 @@ class RowAnswerer:
                 answers[start + self.rows.value[column, places], np.arange(len(places))] = 1.0
             else:
                 answers[start + template.problem.possible[variable]] = 1.0
-        possible = np.broadcast_to(upward.log_z(), rows.shape[1]) > -np.inf
+        log_z = np.broadcast_to(upward.log_z(), rows.shape[1])
         first = list(self.start.values())
         total = np.add.reduceat(answers, first, axis=0)
-        total[:, ~possible] = 1.0
+        total[:, np.isneginf(log_z)] = 1.0
         answers /= np.repeat(total, list(map(len, self.values)), axis=0)
-        return answers, possible
+        return answers, log_z
 
     def _note(self, rows: Numbers) -> None:
+        self.log_z[rows] = -np.inf
         for row in rows.tolist():
             self.problems[row] = IMPOSSIBLE
 

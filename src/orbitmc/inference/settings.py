@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     Kernel = tuple  # kernels are NamedTuples; what they are made of is loaded when one is used
 
-Method = Literal["auto", "exact", "counting", "gibbs", "mcsat", "lifted", "lmh"]
+Method = Literal["auto", "exact", "counting", "toulbar2", "gibbs", "mcsat", "lifted", "lmh"]
 Base = Literal["gibbs", "mcsat", "low-width", "partition", "counts"]
 Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
@@ -56,8 +56,8 @@ class Settings:
     method: Method = setting(
         "auto",
         "auto is exact where that is affordable, and samples elsewhere; counting is exact for "
-        "symmetric Markov logic programs of any size; mcsat is for hard "
-        "constraints and large weights; lifted jumps along exact symmetries, lmh along "
+        "symmetric Markov logic programs of any size; toulbar2 proves best states; mcsat is for "
+        "hard constraints and large weights; lifted jumps along exact symmetries, lmh along "
         "approximate ones.",
         kernel=True,
     )
@@ -299,6 +299,8 @@ PARAMETERS: Mapping[str, str] = {
     "betas": "list of numbers above 0: inverse temperatures",
     "chains": "whole number; default: 64: how many chains are drawn from",
     "k": "whole number; default: 1: how many states",
+    "explain": "yes or no; default: no: find the most probable state of each row, too",
+    "over": "names; default: all: what is maximised over; everything else is summed out",
 }
 """What questions take beside settings: the type, the default and the meaning."""
 

@@ -23,6 +23,7 @@ from orbitmc.kernels._mixture import mixture as mixture
 from orbitmc.kernels._one_hot import one_hot as one_hot
 from orbitmc.kernels._orbital import orbital as orbital
 from orbitmc.kernels._orbital import orbital_kernels as orbital_kernels
+from orbitmc.kernels._order import order as order
 from orbitmc.kernels._partition import partition as partition
 from orbitmc.kernels._relabelling import relabelling as relabelling
 from orbitmc.kernels._tempering import tempering as tempering

@@ -80,8 +80,10 @@ class Matching(NamedTuple):
         freed[self.freed] = True
         return freed
 
-    def moves_all(self, graph: FactorGraph) -> bool:
-        return int((self.variable >= 0).sum()) == graph.variables
+    def draws_well(self, graph: FactorGraph) -> NDArray[np.bool_]:
+        drawn = np.zeros(graph.variables, dtype=np.bool_)
+        drawn[self.variable[self.variable >= 0]] = True
+        return drawn
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> MatchingMemory:
         rows, columns = self.variable.shape

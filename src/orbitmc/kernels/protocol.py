@@ -35,8 +35,8 @@ class Kernel(Protocol):
       says; they depend on each other. `starts(graph, lanes, seed)` are such states.
     - `draws_anew`: whether some steps draw all variables anew; `independent_after`: after how many
       steps the state is independent of the one before.
-    - `frees(graph)`: which variables it surely moves, whatever zeros forbid. `moves_all(graph)`:
-      whether it draws all variables, so that it needs no other chain beside it.
+    - `frees(graph)`: which variables it surely moves, whatever zeros forbid. `draws_well(graph)`:
+      which variables it draws by itself, so that no other chain beside it need draw them.
     - `remarks(outcomes)`: what to say of a run, and a warning if it was not exact.
     """
 
@@ -126,11 +126,14 @@ def constrained_variables(kernel: Kernel) -> Indices | None:
 
 
 def start_states(
-    kernel: Kernel, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence
+    kernel: Any, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence
 ) -> Bytes | None:
     """Where chains of a kernel start that must know; None if any possible state will do."""
-    starts = getattr(base_of(kernel), "starts", None)
-    return None if starts is None else starts(graph, lanes, seed)
+    if hasattr(kernel, "starts"):
+        states: Bytes = kernel.starts(graph, lanes, seed)
+        return states
+    inside = (start_states(part, graph, lanes, seed) for part in _kernels_inside(kernel))
+    return next((part for part in inside if part is not None), None)
 
 
 def draws_anew(kernel: Kernel) -> bool:
@@ -146,17 +149,22 @@ def independent_after(kernel: Kernel) -> int | None:
 
 def freed_variables(kernel: Any, graph: FactorGraph) -> NDArray[np.bool_] | None:
     """Which variables a kernel, or one inside it, surely moves; None if none of them says."""
-    if hasattr(kernel, "frees"):
-        freed: NDArray[np.bool_] = kernel.frees(graph)
-        return freed
-    inside = [freed_variables(part, graph) for part in _kernels_inside(kernel)]
+    return _union(kernel, graph, "frees")
+
+
+def drawn_variables(kernel: Any, graph: FactorGraph) -> NDArray[np.bool_] | None:
+    """Which variables a kernel draws well enough by itself; None if it does not say."""
+    return _union(kernel, graph, "draws_well")
+
+
+def _union(kernel: Any, graph: FactorGraph, name: str) -> NDArray[np.bool_] | None:
+    """Variables of which a kernel says something, or kernels inside it."""
+    if hasattr(kernel, name):
+        flags: NDArray[np.bool_] = getattr(kernel, name)(graph)
+        return flags
+    inside = [_union(part, graph, name) for part in _kernels_inside(kernel)]
     said = [part for part in inside if part is not None]
     return np.logical_or.reduce(said) if said else None
-
-
-def moves_all(kernel: Any, graph: FactorGraph) -> bool:
-    """Whether a kernel draws all variables by itself."""
-    return bool(kernel.moves_all(graph)) if hasattr(kernel, "moves_all") else False
 
 
 def remarks_on(kernel: Kernel, outcomes: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:

@@ -231,7 +231,7 @@ def _sweep(answer: Sweep) -> str:
 
 def _best(answer: BestStates) -> str:
     states, names = answer.states[:MOST_COLUMNS], list(answer.states[0])[:MOST_NOTEBOOK_ROWS]
-    rows = [["log weight", *(f"{state.log_weight:.6g}" for state in states)]]
+    rows = [[*row] for row in answer.weight_rows()]
     rows += [[safe(name), *(safe(state[name]) for state in states)] for name in names]
     left_out = len(answer.states[0]) - len(names)
     more = paragraph(f"… and {left_out:,} more variables") if left_out else ""

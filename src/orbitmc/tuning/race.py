@@ -20,6 +20,7 @@ from orbitmc.tuning.families import (
     FAMILIES,
     FORWARD,
     MATCHING,
+    ORDER,
     Family,
     find_matching,
     forward_acceptance,
@@ -74,13 +75,13 @@ def tune_to_redraw(model: Model, acceptance: float) -> RaceResult:
     return RaceResult(Tuning((FORWARD,), sweeps * model.graph.variables), about, (price,))
 
 
-def tune_to_match(model: Model) -> RaceResult | None:
-    """Draw the rows of a matching once in every sweep; None if a model has none."""
-    if find_matching(model) is None:
+def tune_to_structure(model: Model) -> RaceResult | None:
+    """Draw an order or the rows of a matching once in every sweep; None if a model has neither."""
+    family = ORDER if model.orders else MATCHING
+    if family == MATCHING and find_matching(model) is None:
         return None
-    price = TrialResult(MATCHING, None, None, "chosen")
-    recipe = Tuning((MATCHING,), model.graph.variables)
-    return RaceResult(recipe, FAMILIES[MATCHING].words, (price,))
+    price = TrialResult(family, None, None, "chosen")
+    return RaceResult(Tuning((family,), model.graph.variables), FAMILIES[family].words, (price,))
 
 
 # Rungs for a tempered chain, in the time that a race has left.

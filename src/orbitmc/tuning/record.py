@@ -5,16 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from orbitmc import kernels
+from orbitmc._util.arrays import indices
 from orbitmc._util.text import suggestion
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.kernels._alternation import alternation
-from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels._gibbs import PartialScan, SystematicScan
 from orbitmc.kernels._independence import Pause
 from orbitmc.kernels._mixture import mixture
-from orbitmc.kernels.protocol import Kernel, independent_after, moves_all
+from orbitmc.kernels.protocol import Kernel, drawn_variables, independent_after
 from orbitmc.sampling.ladder import MOST_RUNGS
 from orbitmc.tuning.families import FAMILIES
 
@@ -74,9 +77,8 @@ class Tuning:
     def kernel(self, model: Model, prepared: PreparedGraph) -> Kernel:
         """Build the kernel; the same recipe and model give the same kernel."""
         jump = self.jump(model, prepared)
-        alone = jump is not None and not self.betas and not self.blocks
-        if jump is not None and alone and _needs_no_base(jump, prepared):
-            return alternation(Pause(), jump, period=self.period)
+        if jump is not None and not self.betas and not self.blocks:
+            return alternation(_base_beside(jump, prepared), jump, period=self.period)
         base = base_chain(prepared, self.betas, self.blocks, self.block_period)
         return base if jump is None else alternation(base, jump, period=self.period)
 
@@ -86,9 +88,14 @@ class Tuning:
         return combine_jumps(jumps) if jumps else None
 
 
-def _needs_no_base(jump: Kernel, prepared: PreparedGraph) -> bool:
-    """Whether jumps draw all variables, and steps in between would only take time."""
-    return independent_after(jump) == 1 or moves_all(jump, prepared.graph)
+def _base_beside(jump: Kernel, prepared: PreparedGraph) -> Kernel:
+    """Gibbs on the variables that jumps do not draw by themselves; none where they draw all."""
+    if independent_after(jump) == 1:
+        return Pause()
+    drawn = drawn_variables(jump, prepared.graph)
+    if drawn is None or not drawn.any():
+        return SystematicScan()
+    return Pause() if drawn.all() else PartialScan(indices(np.flatnonzero(~drawn)))
 
 
 def base_chain(

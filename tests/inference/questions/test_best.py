@@ -13,6 +13,7 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.map import Neighbourhoods
 from orbitmc.graph.model import Model
 from orbitmc.inference import _best as asking
+from orbitmc.inference import cache
 from orbitmc.sampling.initialization import cool_states
 from tests.oracle.brute_force import log_weight, states
 from tests.oracle.random_models import random_graph
@@ -38,8 +39,16 @@ def weight_of(model, state):
     return log_weight(model.graph, numbers_of(model, state))
 
 
+@pytest.fixture(params=["kept", "anew"])
+def way(request, monkeypatch):
+    """Small models are prepared once and kept; all others are planned anew."""
+    if request.param == "anew":
+        monkeypatch.setattr(asking, "_solve_from_cache", lambda *question: None)
+    return request.param
+
+
 @pytest.mark.parametrize("block", range(6))
-def test_proven_states_are_those_of_an_exhaustive_search(block):
+def test_proven_states_are_those_of_an_exhaustive_search(block, way):
     for seed in range(50 * block, 50 * (block + 1)):
         model = named(random_graph(seed, variables=(2, 7), zeros=0.25 * (seed % 2)))
         expected = by_listing(model)
@@ -54,7 +63,7 @@ def test_proven_states_are_those_of_an_exhaustive_search(block):
             assert weight_of(model, one) == pytest.approx(one.log_weight, abs=1e-9)
 
 
-def test_ties_come_in_the_order_of_their_values_and_none_is_left_out():
+def test_ties_come_in_the_order_of_their_values_and_none_is_left_out(way):
     """Weights are whole numbers, so that many states weigh exactly the same."""
     tied = 0
     for seed in range(300):
@@ -90,6 +99,54 @@ def with_whole_weights(seed):
 def numbers_of(model, state):
     pairs = zip(model.names, model.values, strict=True)
     return tuple(values.index(state[name]) for name, values in pairs)
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_evidence_of_any_kind_is_weighed(block, way):
+    """Asked three times of the same model: values differ, what is observed is the same."""
+    impossible = 0
+    for seed in range(40 * block, 40 * (block + 1)):
+        rng = np.random.default_rng(seed)
+        model = named(random_graph(seed, variables=(3, 7), zeros=0.25 * (seed % 2)))
+        hard, soft = rng.permutation(model.graph.variables)[:2].tolist()
+        for _ in range(3):
+            value = int(rng.integers(model.graph.cardinality[hard]))
+            weights = rng.random(int(model.graph.cardinality[soft]))
+            evidence = {f"v{hard}": f"x{value}", f"v{soft}": weights.tolist()}
+            expected = sorted(
+                (
+                    log_weight(model.graph, state) + math.log(weights[state[soft]])
+                    for state in states(model.graph)
+                    if state[hard] == value and log_weight(model.graph, state) > -np.inf
+                ),
+                reverse=True,
+            )
+            if not expected:
+                impossible += 1
+                with pytest.raises(ContradictionError):
+                    om.best(model, evidence)
+                continue
+            found = om.best(model, evidence, k=3)
+            assert found.proven
+            weights_found = [one.log_weight for one in found]
+            np.testing.assert_allclose(weights_found, expected[:3], atol=1e-9)
+            for one in found:
+                numbers = numbers_of(model, one)
+                weight = log_weight(model.graph, numbers) + math.log(weights[numbers[soft]])
+                assert weight == pytest.approx(one.log_weight, abs=1e-9)
+                assert one[f"v{hard}"] == f"x{value}"
+    assert impossible < 60
+
+
+def test_the_same_question_again_plans_nothing(monkeypatch):
+    model = named(random_graph(4, variables=(5, 6)))
+    planned, plan = [], cache.template
+    monkeypatch.setattr(cache, "template", lambda *a, **b: planned.append(a) or plan(*a, **b))
+    for value in ("x0", "x1", "x0"):
+        om.best(model, {"v1": value}, k=2)
+    assert len(planned) == 1
+    om.best(model, {"v2": "x0"})
+    assert len(planned) == 2
 
 
 def test_evidence_is_part_of_every_state():

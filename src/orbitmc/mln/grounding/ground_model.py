@@ -10,11 +10,12 @@ from orbitmc._util.arrays import Floats, distinct_rows
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import WIDEST, exact_sum, large_rows
-from orbitmc.graph.model import Equivalence, Model
-from orbitmc.mln.data.database import Ints
+from orbitmc.graph.model import Equivalence, ItemOrder, Model
+from orbitmc.mln.data.database import TRUE, UNKNOWN, Ints
 from orbitmc.mln.grounding.atoms import PairAtoms, value_names, variable_names
 from orbitmc.mln.grounding.ground_features import ClauseFeatures, TableFeatures
 from orbitmc.mln.grounding.grounding import Ground
+from orbitmc.mln.grounding.relations import recognise_relations
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ def model_of(ground: Ground, weights: Floats | None = None) -> GroundModel:
     names = tuple(name for atoms in every for name in variable_names(atoms, universe))
     values = tuple(words for atoms in every for words in value_names(atoms, universe))
     graph, relations = graph_of(ground, weights), tuple(_equivalences(ground))
-    return GroundModel(graph, names, values, equivalences=relations, ground=ground)
+    return GroundModel(
+        graph, names, values, equivalences=relations, orders=tuple(_orders(ground)), ground=ground
+    )
 
 
 def _equivalences(ground: Ground) -> Iterator[Equivalence]:
@@ -51,6 +54,31 @@ def _equivalences(ground: Ground) -> Iterator[Equivalence]:
             first, second = atoms.ends(atoms.variable_pairs())
             variables = atoms.first + np.arange(atoms.variables)
             yield Equivalence(name, atoms.items, variables, first, second)
+
+
+def _orders(ground: Ground) -> Iterator[ItemOrder]:
+    """Predicates that hard rules make total orders, where no pair is missing."""
+    for relation in recognise_relations(ground.program):
+        atoms = ground.atoms[relation.predicate]
+        if relation.kind not in ("total order", "strict total order"):
+            continue
+        items = ground.universe.size(atoms.predicate.types[0])
+        pairs = np.argwhere(np.ones((items, items)))
+        codes = atoms.codes([*pairs.T], len(pairs))
+        status, apart = atoms.status(codes), pairs[:, 0] != pairs[:, 1]
+        free, alone = apart & (status == UNKNOWN), ~apart & (status == UNKNOWN)
+        known = np.where((status == TRUE)[:, None], pairs, pairs[:, ::-1])[apart & ~free]
+        if free.any():
+            yield ItemOrder(
+                relation.predicate,
+                items,
+                atoms.literals(codes[free])[0],
+                pairs[free, 0],
+                pairs[free, 1],
+                known,
+                relation.kind == "total order",
+                np.stack([atoms.literals(codes[alone])[0], pairs[alone, 0]], axis=1),
+            )
 
 
 def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:

@@ -1,0 +1,395 @@
+"""The most probable values of some variables, when all others are summed out (marginal MAP)."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc import inference
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Bytes, Floats, Numbers
+from orbitmc._util.text import quote, suggestion
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.answers import BestState, BestStates, Joint
+from orbitmc.estimate.features import worst_verdict
+from orbitmc.estimate.statistics import standard_errors
+from orbitmc.estimate.verdicts import FEW
+from orbitmc.exact.map import map_bytes, plan_marginal_map, solve_marginal_map
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.inference.answer import answer, exact_about
+from orbitmc.inference.feature_sampling import sample_feature, variables_of
+from orbitmc.inference.plan import (
+    Plan,
+    describe_cost,
+    most_seconds,
+    order_search_seconds,
+    plan_model,
+    seconds_spent,
+)
+from orbitmc.inference.progress import fraction
+from orbitmc.inference.query import (
+    NO_VARIABLE,
+    Names,
+    Query,
+    Target,
+    View,
+    list_names,
+    require_program,
+    view_of,
+)
+from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
+
+if TYPE_CHECKING:
+    from orbitmc.exact.plan import EliminationPlan
+    from orbitmc.inference.cache import CachedElimination
+    from orbitmc.inference.query import Program
+    from orbitmc.sampling.run import Run, RunObserver
+
+Progress = Callable[[float, str], None]
+
+MOST_LISTED = 2**12  # joint values that are listed with their probabilities, and sorted
+TIE = 1e-12  # probabilities that differ by less, relatively, are the same: sums are rounded
+SUMS_COST = 4.0  # times the usual cost: logarithms, once for the maxima and once for the sum
+CANDIDATES = 64  # values that are rated, at least; four for each that is asked for
+MOST_COUNTED = 2**18  # different values that are counted while chains run
+FIRST_SHARE = 0.4  # of the time there is for sampling, to find candidates
+NOT_DECIDED = "atoms that share a variable are summed and maximised only in a small joint table"
+
+
+def find_best_over(
+    model: Model | Program,
+    evidence: Evidence | None,
+    over: Names,
+    settings: Settings,
+    k: int,
+    progress: Progress | None,
+) -> BestStates | None:
+    """The best values of some names; None if nothing is to be summed, and a search must find them.
+
+    So it is where names decide all variables, elimination is not affordable, and no number of
+    samples was asked for.
+    """
+    if not isinstance(model, Model):
+        _require_groundable(model)
+    view = view_of(model, evidence)
+    names = _resolve_names(model, view, over)
+    targets = view.named(names)
+    free = [target.name for target in targets if target.known is None]
+    whole = settings.samples is None and _decides_all(view, targets)
+    if whole and settings.method == "gibbs":
+        return None
+    watchers = [] if progress is None else [partial(_show, progress)]
+    if math.prod(len(target.values) for target in targets if target.known is None) <= MOST_LISTED:
+        asked = free or names[:1]
+        joint = inference.joint(model, asked, evidence, settings=settings, watchers=watchers)
+        states = _rank_joint(joint, k)
+    else:
+
+        def bind(view: View) -> MarginalMap:
+            return MarginalMap(view, view.named(free), k, whole)
+
+        try:
+            states = answer(Query(model, evidence, bind, in_pairs=bind), settings, watchers)
+        except _NothingToSumError:
+            return None
+    known = {t.name: t.values[t.known] for t in targets if t.known is not None}
+    return _with_known(states, names, known, k)
+
+
+def _require_groundable(program: Program) -> None:
+    """Refuse a program that is only ever counted."""
+    require_program(program)
+    if program.prefers_cells:
+        raise LimitError(
+            f"a program with {program.source.unknown_atoms:,} unknown atoms is too large to be "
+            "ground and to have atoms summed out; --tell NAMES (query=) reports some atoms of the "
+            "best state of all"
+        )
+
+
+def _show(progress: Progress, run: Run) -> None:
+    progress(fraction(run), f"{run.recorded:,} samples of {run.chains:,} chains")
+
+
+def _resolve_names(model: Model | Program, view: View, over: Names) -> tuple[str, ...]:
+    """The names, each once; of a program, a query may mean many atoms."""
+    listed = list_names(over)
+    if not listed:
+        raise InputError("over is empty: name at least one variable")
+    if not isinstance(model, Model):
+        atoms = tuple(model.atoms_in(over))
+        if not atoms:
+            raise InputError(f"over means no atom: {quote(' '.join(map(str, listed)))}")
+        return atoms
+    for name in listed:
+        if name not in view.known:
+            raise InputError(
+                f"over names an unknown variable {quote(name)}"
+                f"{suggestion(str(name), view.model.order)}"
+            )
+    return tuple(dict.fromkeys(listed))
+
+
+def _decides_all(view: View, targets: Sequence[Target]) -> bool:
+    """Whether nothing is left to be summed out."""
+    scope = variables_of(targets)
+    return len(scope) == len(view.model.names) > 0 and _decide_their_variables(targets)
+
+
+def _decide_their_variables(targets: Sequence[Target]) -> bool:
+    """Whether the values of names tell those of the variables behind them."""
+    meanings: dict[int, list[Numbers]] = {}
+    for target in targets:
+        if target.variable != NO_VARIABLE:
+            meanings.setdefault(target.variable, []).append(target.meaning)
+    return all(
+        len(np.unique(np.stack(columns), axis=1).T) == len(columns[0])
+        for columns in meanings.values()
+    )
+
+
+def _with_known(
+    states: BestStates, names: Sequence[str], known: Mapping[str, str], k: int
+) -> BestStates:
+    """Add what is known, all names in their order."""
+    whole = tuple(
+        replace(state, chosen={n: known[n] if n in known else state[n] for n in names})
+        for state in states
+    )
+    about = states.about
+    if len(whole) < k and states.proven:
+        words = f"only {len(whole)} joint values are possible"
+        about = replace(about, warnings=(*about.warnings, words))
+    return replace(states, states=whole, about=about)
+
+
+# A joint table that is small enough to be listed.
+
+
+def _rank_joint(joint: Joint, k: int) -> BestStates:
+    """The most probable entries of a joint table."""
+    chances, errors = joint.probability.reshape(-1), joint.standard_error.reshape(-1)
+    order = [place for place in rank(chances)[:k].tolist() if chances[place] > 0.0]
+    shape = joint.probability.shape
+    states = []
+    for place in order:
+        values = zip(joint.values, np.unravel_index(place, shape), strict=True)
+        chosen = dict(zip(joint.names, (words[v] for words, v in values), strict=True))
+        states.append(_state(chosen, float(chances[place]), float(errors[place])))
+    proven = joint.about.is_exact
+    bound = states[0].log_weight if proven else 0.0
+    return BestStates(
+        tuple(states), proven, bound, joint.about, sampled="" if proven else joint.verdict
+    )
+
+
+def rank(chances: Floats) -> NDArray[np.int64]:
+    """Places of numbers, largest first; those that are the same but for rounding in order.
+
+    >>> rank(np.array([0.1, 0.3 + 1e-16, 0.3, 0.3 + 2e-16])).tolist()
+    [1, 2, 3, 0]
+    """
+    order = np.argsort(-chances, kind="stable")
+    ranked = chances[order]
+    apart = np.concatenate([[False], ranked[1:] < ranked[:-1] * (1.0 - TIE)])
+    return order[np.lexsort((order, np.cumsum(apart)))]
+
+
+def _state(chosen: Mapping[str, str], chance: float, error: float = 0.0) -> BestState:
+    log = math.log(chance) if chance > 0.0 else -math.inf
+    return BestState(chosen, log, chance, error)
+
+
+class _NothingToSumError(Exception):
+    """A search for the best states of all variables does better than samples."""
+
+
+class MarginalMap:
+    """Names whose joint values are too many to be listed: which are the most probable?
+
+    If they are the `whole` model, only elimination is to answer.
+    """
+
+    can_resume = False
+    scopes = None
+
+    def __init__(self, view: View, named: Sequence[Target], k: int, whole: bool) -> None:
+        self.view, self.named, self.k, self.whole = view, named, k, whole
+        self.scope = variables_of(named)
+        self.needs = self.scope
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> BestStates | None:
+        return None
+
+    def plan(self, settings: Settings) -> Plan:
+        return plan_model(self.view.model, settings, collapses=True, eliminate=self._plan)
+
+    def _plan(self, graph: FactorGraph, settings: Settings) -> tuple[EliminationPlan | None, str]:
+        plan, reason = self._plan_elimination(graph, settings)
+        if plan is None and self.whole:
+            raise _NothingToSumError
+        return plan, reason
+
+    def _plan_elimination(
+        self, graph: FactorGraph, settings: Settings
+    ) -> tuple[EliminationPlan | None, str]:
+        """An order that sums before it maximises, or None and why it is not affordable."""
+        forced = settings.method == "exact"
+        most = math.inf if forced else most_seconds(settings)
+        try:
+            if not _decide_their_variables(self.named):
+                raise LimitError(NOT_DECIDED)
+            plan = plan_marginal_map(
+                graph,
+                self.scope,
+                memory=settings.memory,
+                seconds=order_search_seconds(settings),
+                within=most,
+            )
+            if forced and map_bytes(plan) > settings.memory:
+                raise LimitError(f"{describe_cost(plan)}, too much")
+        except LimitError as error:
+            if forced:
+                raise
+            return None, str(error)
+        if map_bytes(plan) <= settings.memory and SUMS_COST * plan.seconds <= most:
+            return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
+        return None, f"{describe_cost(plan)}, too much"
+
+    def from_elimination(self, plan: Plan) -> BestStates:
+        best = solve_marginal_map(plan.one_elimination, self.scope, self.k)
+        best.sort(key=lambda entry: entry[1].tolist())
+        logs = np.array([log for log, _ in best])
+        states = tuple(
+            BestState(self._words(best[place][1]), best[place][0], math.exp(best[place][0]))
+            for place in rank(np.exp(logs - logs.max()))
+        )
+        return BestStates(states, True, states[0].log_weight, exact_about(plan))
+
+    def _words(self, values: Numbers) -> dict[str, str]:
+        """What the values of variables mean for the names."""
+        value_of = dict(zip(self.scope, values.tolist(), strict=True))
+        return {t.name: t.values[t.meaning[value_of[t.variable]]] for t in self.named}
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> BestStates:
+        """Count values in one run, and rate the most frequent ones in another one.
+
+        A second run, because the most frequent of many values were lucky in the first.
+        """
+        observers = list(observers)
+        counted = CountedValues(self.named)
+        first = sample_feature(self.view, self._first(plan), counted, observers)
+        candidates = counted.most_frequent(max(CANDIDATES, 4 * self.k))
+        if first.about.interrupted:
+            chances = np.array([count for _, count in candidates]) / counted.states
+            errors = np.sqrt(chances * (1.0 - chances) / counted.states)
+            rated, verdict = first, FEW
+        else:
+            rating = RatedValues(self.named, [codes for codes, _ in candidates])
+            rated = sample_feature(self.view, self._second(plan), rating, observers)
+            estimates = rated.features()
+            chances, errors = estimates.probability, estimates.standard_error
+            verdict = worst_verdict(estimates.verdict(), rated.verdicts)
+        order = rank(chances)[: self.k].tolist()
+        states = [
+            _state(self._named_values(candidates[n][0]), float(chances[n]), float(errors[n]))
+            for n in order
+        ]
+        about = replace(
+            rated.about,
+            reason=f"{rated.about.reason}; the {len(candidates):,} most frequent of "
+            f"{len(counted.counts):,} joint values were rated by a second run",
+        )
+        return BestStates(tuple(states), False, 0.0, about, sampled=verdict)
+
+    def _first(self, plan: Plan) -> Plan:
+        settings = plan.settings
+        if settings.samples is not None or settings.standard_error is not None:
+            return plan
+        seconds = settings.seconds or DEFAULT_SECONDS
+        left = max(0.0, seconds - plan.seconds)
+        return replace(plan, settings=replace(settings, seconds=plan.seconds + FIRST_SHARE * left))
+
+    def _second(self, plan: Plan) -> Plan:
+        settings = replace(plan.settings, seed=plan.settings.seed + 1)
+        return replace(plan, settings=settings, seconds=seconds_spent(settings))
+
+    def _named_values(self, codes: bytes) -> dict[str, str]:
+        pairs = zip(self.named, codes, strict=True)
+        return {target.name: target.values[code] for target, code in pairs}
+
+
+# Joint values in samples: counted, or compared with some.
+
+
+class _JointValues:
+    """The joint values of names in states, as bytes, one for each name."""
+
+    averaged = NO_VARIABLE
+    rows = 1
+
+    def __init__(self, named: Sequence[Target]) -> None:
+        self.named = named
+        self.variables = np.array(variables_of(named), dtype=np.int64)
+        self.row_of = {variable: row for row, variable in enumerate(self.variables.tolist())}
+
+    def codes(self, states: Bytes) -> NDArray[Any]:
+        """One item of bytes for each state."""
+        codes = np.empty((states.shape[1], len(self.named)), dtype=np.uint8)
+        for column, target in enumerate(self.named):
+            codes[:, column] = target.meaning[states[self.row_of[target.variable]]]
+        return codes.view(np.dtype((np.void, codes.shape[1]))).reshape(-1)
+
+    def errors(self, means: Floats) -> Floats:
+        return standard_errors(means)
+
+
+class CountedValues(_JointValues):
+    """Counts which joint values occur; those that are rare are forgotten when there are many."""
+
+    def __init__(self, named: Sequence[Target]) -> None:
+        super().__init__(named)
+        self.counts: Counter[bytes] = Counter()
+        self.states, self._lock = 0, threading.Lock()
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        values, counts = np.unique(self.codes(states), return_counts=True)
+        with self._lock:
+            self.states += states.shape[1]
+            for value, count in zip(values, counts.tolist(), strict=True):
+                self.counts[value.tobytes()] += count
+            if len(self.counts) > MOST_COUNTED:
+                self.counts = Counter(dict(self.counts.most_common(MOST_COUNTED // 2)))
+        return np.zeros((1, COLUMNS))
+
+    def most_frequent(self, count: int) -> list[tuple[bytes, int]]:
+        """The most frequent values; those as frequent in the order of their values."""
+        return sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))[:count]
+
+
+class RatedValues(_JointValues):
+    """How often each of some joint values occurs."""
+
+    def __init__(self, named: Sequence[Target], candidates: Sequence[bytes]) -> None:
+        super().__init__(named)
+        self.place = {codes: row for row, codes in enumerate(candidates)}
+        self.rows = len(candidates)
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        values, which = np.unique(self.codes(states), return_inverse=True)
+        rows = np.array([self.place.get(value.tobytes(), self.rows) for value in values])
+        cells = rows[which.reshape(-1)] * COLUMNS + np.arange(states.shape[1]) % COLUMNS
+        total = np.bincount(cells, minlength=(self.rows + 1) * COLUMNS).astype(np.float64)
+        return total[: self.rows * COLUMNS].reshape(self.rows, COLUMNS)
