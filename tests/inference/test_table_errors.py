@@ -145,7 +145,8 @@ def sampled_network(seed, rows, holes=0.0, variables=5):
     model = random_network(seed, variables)
     drawn = om.draws(model, samples=rows, packs=1, lanes=32, seed=seed, method="exact")
     states = drawn.values.reshape(-1, drawn.values.shape[-1])[:rows]
-    missing = np.random.default_rng(seed).random(states.shape) < holes
+    rng = np.random.default_rng(seed + 1000)  # holes must not follow the random draws
+    missing = rng.random(states.shape) < holes
     table = [
         {n: None if gone else domain[k]
          for n, domain, k, gone in zip(drawn.names, drawn.domains, state, lost, strict=True)}
@@ -276,9 +277,9 @@ def test_draws_of_what_is_hidden_have_its_distribution():
         model.graph.cardinality.tolist(), [family.scope for family in parts], read, 2**26
     )
     joint = joint_of(model, tables_of(model))
-    for batch in counting.batches:
+    for number, batch in enumerate(counting.batches):
         log_tables = [model.graph.table_values(family.factor) for family in parts]
-        elimination = Elimination(counting._template(batch, log_tables))
+        elimination = Elimination(counting._template(number, log_tables))
         _, upward, _ = counting._upward(elimination, batch, batch.rows)
         drawn = elimination.draw(upward, len(batch.rows), 40_000, np.random.default_rng(1))
         for column, row in enumerate(batch.rows):
