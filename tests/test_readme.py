@@ -3,6 +3,7 @@
 import importlib
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,47 @@ def test_links_to_files_lead_somewhere(page):
 def test_files_that_a_page_names_exist(page):
     for path in set(re.findall(r"`([\w-]+/[\w/.-]*)`", page.read_text())) - UNTRACKED:
         assert any((place / path).exists() for place in PLACES), path
+
+
+SUBMODULE = re.compile(
+    r"^\s*(?:from (orbitmc\.\S+) import ([\w, ]+|\()|import (orbitmc\.\S+))", re.M
+)
+
+
+def private_imports(text):
+    """Names that a block imports from a module that lists no public names, or not these."""
+    for module, names, whole in SUBMODULE.findall(text):
+        path = ROOT / "src" / Path(*(module or whole).split("."))
+        stub = path / "__init__.pyi"
+        listed = re.findall(r" as (\w+)$", stub.read_text(), re.M) if stub.exists() else []
+        private = any(part.startswith("_") for part in path.relative_to(ROOT / "src").parts)
+        told = [name.strip() for name in names.split(",") if name.strip() not in ("", "(")]
+        if private or not listed or not set(told) <= set(listed):
+            yield module or whole
+
+
+@pytest.mark.parametrize("page", pages(), ids=named)
+def test_pages_import_public_names_only(page):
+    for language, block in blocks(page):
+        if language == PYTHON:
+            assert not list(private_imports(block)), page
+
+
+@pytest.mark.parametrize(
+    ("line", "is_private"),
+    [
+        ("from orbitmc.mln.learning.learner import learn", True),
+        ("from orbitmc.inference._learn import learn", True),
+        ("from orbitmc._util import text", True),
+        ("import orbitmc.exact.families", True),
+        ("from orbitmc.kernels import no_such_kernel", True),
+        ("from orbitmc.kernels import bernoulli, integer", False),
+        ("from orbitmc.mln.learning import score", False),
+        ("from orbitmc.compare import (", False),
+    ],
+)
+def test_a_private_import_would_be_seen(line, is_private):
+    assert bool(list(private_imports(line))) == is_private
 
 
 def test_the_architecture_names_functions_that_exist():

@@ -86,7 +86,7 @@ def test_which_methods_listen_is_said():
     assert settings_of(Settings)["scan"].about.endswith("[for gibbs; default: systematic]")
 
 
-@pytest.mark.parametrize("verb", ["infer", "symmetry", "check", "convert", "ground"])
+@pytest.mark.parametrize("verb", ["infer", "symmetry", "check", "convert", "unroll", "ground"])
 def test_examples_in_help_run(verb, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     enter(tmp_path)

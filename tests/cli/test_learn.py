@@ -172,7 +172,7 @@ def test_a_full_disk_costs_no_weights(files, tmp_path, monkeypatch):
         raise InputError("cannot write it: No space left on device", source=str(path))
 
     monkeypatch.setattr("orbitmc.mln.learning.save", full)
-    monkeypatch.setattr("orbitmc.cli.learn.SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr("orbitmc.inference._learn_program.SECONDS_BETWEEN_SAVES", 0.0)
     done = orbitmc("learn", program, database, "-o", output, "--checkpoint", tmp_path / "kept")
     assert done.returncode == 2
     assert "cannot write it: No space left on device; it continues" in done.stderr
@@ -247,7 +247,7 @@ def test_bad_tables_are_refused_kindly(tmp_path, rows, options, words):
 def test_options_of_networks_are_refused_for_programs(tmp_path):
     ended = orbitmc("learn", "a.mln", "b.db", "-o", str(tmp_path / "c.mln"), "--starts", "3")
     assert ended.returncode == 2
-    assert "--starts is for networks" in ended.stderr
+    assert "--starts is for models" in ended.stderr
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_work(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import orbitmc as om
 from orbitmc.errors import InputError, LimitError
 from orbitmc.formats import read
 from tests.formats.samples import NET, XDSL
@@ -117,7 +118,11 @@ def test_mistakes_in_hugin_files_are_named_with_their_place(written, content, me
         ('<state id="wet" />', "<state />", "node 'grass' needs states, all different"),
         ("off on on", "off on", "node 'boots' needs 3 resulting states, found 2"),
         ("off on on", "off on up", "'up' is no state of 'boots'"),
-        ('<cpt id="rain">', '<noisymax id="x"></noisymax><cpt id="rain">', "a noisymax node is no"),
+        (
+            '<cpt id="rain">',
+            '<noisyadder id="x"></noisyadder><cpt id="rain">',
+            "a noisyadder node is",
+        ),
         ("<smile", '<!DOCTYPE smile [<!ENTITY a "b">]><smile', "entity 'a' is refused"),
         ("<nodes>", "<knots>", "this is not XML"),
     ],
@@ -156,3 +161,142 @@ def test_a_small_file_that_announces_much_is_refused(written):
     parents = " ".join(f"v{k}" for k in range(1, 20))
     with pytest.raises(LimitError, match="over the memory limit"):
         read(written(f"{nodes} potential (v0 | {parents}) {{ }}", ".net"))
+
+
+# Noisy gates.
+
+NOISY = """<smile><nodes>
+<cpt id="a"><state id="high"/><state id="low"/><state id="off"/>
+<probabilities>0.2 0.3 0.5</probabilities></cpt>
+<cpt id="b"><state id="no"/><state id="yes"/><probabilities>0.6 0.4</probabilities></cpt>
+<noisymax id="y"><state id="much"/><state id="some"/><state id="none"/>
+<parents>a b</parents><strengths>1 0 2 1 0</strengths>
+<parameters>0.1 0.2 0.7 0.5 0.3 0.2 0 0 1 0.25 0.25 0.5 0 0 1 0.01 0.04 0.95</parameters></noisymax>
+</nodes></smile>"""
+COLUMNS = {
+    "a": {"low": [0.1, 0.2, 0.7], "high": [0.5, 0.3, 0.2], "off": [0, 0, 1]},
+    "b": {"yes": [0.25, 0.25, 0.5], "no": [0, 0, 1]},
+}
+LEAK = [0.01, 0.04, 0.95]
+
+
+def test_a_noisymax_is_the_product_of_its_cumulative_columns(written):
+    """The first state is the largest, and strengths say whose column is which."""
+    model = read(written(NOISY, ".xdsl"))
+    assert model.order == ("a", "b", "y")
+    for a, first in COLUMNS["a"].items():
+        for b, second in COLUMNS["b"].items():
+            below = [np.cumsum(column[::-1]) for column in (first, second, LEAK)]
+            expected = np.diff([0, *np.prod(below, axis=0)])[::-1]
+            answer = om.marginals(model, {"a": a, "b": b})["y"].probability
+            np.testing.assert_allclose(answer, expected, atol=1e-12)
+
+
+def test_strengths_may_be_left_out_and_a_gate_may_have_no_parents(written):
+    plain = NOISY.replace("<strengths>1 0 2 1 0</strengths>", "")
+    first = om.marginals(read(written(plain, ".xdsl")), {"a": "high", "b": "no"})["y"]
+    below = [np.cumsum(c[::-1]) for c in (COLUMNS["a"]["low"], COLUMNS["b"]["yes"], LEAK)]
+    np.testing.assert_allclose(
+        first.probability, np.diff([0, *np.prod(below, axis=0)])[::-1], atol=1e-12
+    )
+    alone = (
+        '<smile><nodes><noisymax id="y"><state id="s"/><state id="t"/>'
+        "<parameters>0.3 0.7</parameters></noisymax></nodes></smile>"
+    )
+    answer = om.marginals(read(written(alone, ".xdsl")))["y"].probability
+    np.testing.assert_allclose(answer, [0.3, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("0.95</param", "</param", "node 'y' needs 18 parameters, found 17"),
+        ("0.95</param", "0.9</param", "column 6 of the parameters of 'y' sums to 0.95, not to 1"),
+        (
+            "0.95</param",
+            "-1</param",
+            "expected a probability (finite, not negative) of 'y', found '-1'",
+        ),
+        ("0.95</param", "nan</param", "expected a probability (finite, not negative) of 'y'"),
+        ("1 0 2 1 0", "1 0 2 1", "node 'y' needs 5 strengths, found 4"),
+        ("1 0 2 1 0", "1 0 1 1 0", "the strengths of 'a' in 'y' are its states 0 to 2, each once"),
+        ("1 0 2 1 0", "1 0 x 1 0", "the strengths of 'a' in 'y' are its states 0 to 2, each once"),
+        ("<parents>a b<", "<parents>a c<", "unknown parent 'c' of 'y'"),
+        ("<parents>a b<", "<parents>a y<", "a parent of 'y' stands there twice"),
+        ('<noisymax id="y">', "<noisymax>", "expected an id of this node"),
+        ('<state id="none"/>', '<state id="some"/>', "node 'y' needs states, all different"),
+    ],
+)
+def test_a_broken_noisymax_is_refused(written, before, after, message):
+    assert before in NOISY
+    with pytest.raises(InputError) as refusal:
+        read(written(NOISY.replace(before, after), ".xdsl"))
+    assert message in str(refusal.value)
+
+
+def test_a_noisymax_may_close_no_cycle(written):
+    circle = NOISY.replace(
+        "<probabilities>0.6 0.4</probabilities>",
+        "<parents>y</parents><probabilities>0.6 0.4 0.6 0.4 0.6 0.4</probabilities>",
+    )
+    with pytest.raises(InputError, match="the parents form a cycle"):
+        read(written(circle, ".xdsl"))
+
+
+def test_thirty_causes_of_a_noisymax_are_read_without_a_table_of_all(written):
+    causes = [f"c{k}" for k in range(30)]
+    nodes = "".join(
+        f'<cpt id="{name}"><state id="yes"/><state id="no"/>'
+        "<probabilities>0.1 0.9</probabilities></cpt>"
+        for name in causes
+    )
+    gate = (
+        f'<noisymax id="y"><state id="yes"/><state id="no"/><parents>{" ".join(causes)}</parents>'
+        f"<parameters>{'0.5 0.5 0 1 ' * 30} 0.02 0.98</parameters></noisymax>"
+    )
+    model = read(written(f"<smile><nodes>{nodes}{gate}</nodes></smile>", ".xdsl"))
+    assert len(model.order) == 31
+    answer = om.marginals(model)["y"].probability[1]
+    assert answer == pytest.approx(0.98 * 0.95**30)
+
+
+HUGIN = """net { }
+node a { states = ("false" "true"); }
+node b { states = ("true" "false"); }
+node y { states = ("false" "true"); }
+potential (a) { data = (0.5 0.5); }
+potential (b) { data = (0.5 0.5); }
+potential (y | a b) { model_nodes = (); samples_per_interval = 25;
+  model_data = ( NoisyOR (a, 0.1, b, 0.25, true, 0.9) ); }
+"""
+
+
+def test_a_noisy_or_of_hugin_multiplies_what_fails(written):
+    model = read(written(HUGIN, ".net"))
+    for a, first in (("true", 0.1), ("false", 1.0)):
+        for b, second in (("true", 0.25), ("false", 1.0)):
+            answer = om.marginals(model, {"a": a, "b": b})["y"].probability
+            assert answer[0] == pytest.approx(first * second * 0.9)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("NoisyOR", "Binomial", "a potential given by a formula: save it as a table"),
+        ("(a, 0.1,", "(a,", "a potential given by a formula"),
+        ("(a, 0.1,", "(a + b, 0.1,", "'a + b' is no parent of 'y'"),
+        ("(a, 0.1,", "(c, 0.1,", "'c' is no parent of 'y'"),
+        ("(a, 0.1,", "(a, 1.1,", "expected a probability after 'a', found '1.1'"),
+        (
+            'node a { states = ("false" "true")',
+            'node a { states = ("u" "v")',
+            "which of the values u",
+        ),
+        ("0.9) );", '0.9) ) = "x";', "a potential given by a formula"),
+    ],
+)
+def test_another_formula_of_hugin_is_refused(written, before, after, message):
+    assert before in HUGIN
+    with pytest.raises(InputError) as refusal:
+        read(written(HUGIN.replace(before, after), ".net"))
+    assert message in str(refusal.value)

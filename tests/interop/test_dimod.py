@@ -113,7 +113,9 @@ def test_what_dimod_cannot_hold_is_refused(values, factors, message):
 
 def test_wrong_numbers_are_refused():
     with pytest.raises(InputError, match="beta is a number above 0"):
-        om.from_dimod(random_bqm("SPIN", 0), 0.0)
+        om.to_dimod(om.ising_grid(2, 2, 0.1), beta=0.0)
+    with pytest.raises(InputError, match="beta is a number, 0 or above"):
+        om.from_dimod(random_bqm("SPIN", 0), -1.0)
     with pytest.raises(InputError, match="vartype is SPIN or BINARY"):
         om.to_dimod(om.ising_grid(2, 2, 0.1), vartype="SPINS")
     bqm = dimod.BinaryQuadraticModel({"a": math.inf}, {}, 0.0, "SPIN")

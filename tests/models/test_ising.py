@@ -158,7 +158,7 @@ def test_names_of_mappings_are_the_labels_in_their_order():
         ({"J": {("a", "b"): "x"}}, "finite number, not 'x'"),
         ({"J": {("a", "b"): 1}, "h": [1.0]}, "both arrays or both mappings"),
         ({"J": COUPLINGS, "fields": FIELDS}, "give either"),
-        ({"J": COUPLINGS, "beta": -1}, "beta is a number above 0"),
+        ({"J": COUPLINGS, "beta": -1}, "beta is a number, 0 or above"),
     ],
 )
 def test_couplings_without_a_meaning_are_refused(given, message):

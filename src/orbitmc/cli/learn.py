@@ -1,11 +1,13 @@
 """`orbitmc learn`: a model or program and data in, the same with learned tables or weights out."""
 
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orbitmc as om
-from orbitmc._util.files import lock_file, write_text
+from orbitmc import inference
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
 from orbitmc.cli.inputs import is_logic
@@ -24,8 +26,10 @@ from orbitmc.cli.running import Compiling
 from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark, verb
 from orbitmc.errors import InputError
 
+if TYPE_CHECKING:
+    from orbitmc.inference import LearnedProgram
+
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
-SECONDS_BETWEEN_SAVES = 10.0
 METHOD_HELP = (
     "Pseudo-likelihood of all atoms, or of the query; discriminative: likelihood of the query."
 )
@@ -46,7 +50,7 @@ CHECKPOINT_HELP = "Save the last step; the same command goes on from it."
 
 @verb
 def learn(
-    program: Annotated[Path, argument("MODEL", "A network, or a program; weights may be missing.")],
+    program: Annotated[Path, argument("MODEL", "A model, or a program; weights may be missing.")],
     databases: Annotated[
         list[Path],
         argument("DATA", "A table (.csv), or databases of a program."),
@@ -126,7 +130,7 @@ def learn(
     debug: options.Debug = False,
     help_all: options.HelpAll = False,
 ) -> int:
-    """Learn tables of a network, or weights of a program."""
+    """Learn tables of a model, or weights of a program."""
     require_writable(output)
     require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)
@@ -134,174 +138,128 @@ def learn(
     of_tables = {"--ignore": ignore, "--weights": weights, "--fixed": fixed, "--tied": tied,
                  "--start": start, "--starts": starts}  # fmt: skip
     of_weights = {
-        "--method": method, "--query": query, "--hidden": hidden, "--set": given,
-        "--optimiser": optimiser, "--errors": errors, "--checkpoint": checkpoint,
+        "--method": method if method != "pseudo" else None, "--query": query,
+        "--hidden": hidden, "--set": given, "--optimiser": optimiser,
+        "--errors": errors, "--checkpoint": checkpoint,
     }  # fmt: skip
     network = not is_logic(program)
     for name, value in (of_weights if network else of_tables).items():
         if value:
             raise InputError(
-                f"{name} is for {'programs' if network else 'networks'}, and this is a "
-                f"{'network' if network else 'program'}: leave it out"
+                f"{name} is for {'programs' if network else 'models'}, and this is a "
+                f"{'model' if network else 'program'}: leave it out"
             )
     if network:
         asked_tables = TableOptions(
-            prior, weights, ignore, fixed, tied, start or "data", starts or 1, iterations, seconds,
-            seed, memory, quiet,
+            prior, weights, ignore, fixed, tied, start, starts, method and f"{method}-likelihood",
+            iterations, seconds, seed, memory, quiet,
         )  # fmt: skip
         return learn_tables(program, databases, held_out or (), output, asked_tables)
 
-    settings = om.mln.learning.LearningSettings(
-        method=method,
-        query=_names(query),
-        hidden=_names(hidden),
-        deviation=_deviation(prior or "2"),
-        seed=seed,
-        iterations=iterations,
-        seconds=seconds,
-        optimiser=optimiser,
-        meaning=given.get("meaning", "formula"),
-        max_groundings=given.get("max_groundings", om.mln.grounding.MOST_GROUNDINGS),
-        memory=memory,
-    )
-    dialect = given.get("dialect", "alchemy")
-    read = om.mln.language.read_program(program, dialect=dialect, learning=True, memory=memory)
-    worlds, unseen = (
-        [
-            database
-            for path in paths
-            for database in om.mln.data.read_databases(path, read, memory=memory)
-        ]
-        for paths in (databases, held_out or ())
-    )
-    if not quiet:
-        for warning in dict.fromkeys(
-            [*read.warnings, *(words for world in (*worlds, *unseen) for words in world.warnings)]
-        ):
-            print_remark(f"note: {warning}")
-    asked = om.mln.learning.learning_record(read, [*worlds, *unseen], settings)
-    with lock_file(checkpoint):
-        saved = None
-        if checkpoint is not None and checkpoint.exists():
-            saved = om.mln.learning.load(checkpoint, asked, memory=memory)
-            if not quiet:
-                print_remark(f"continuing after iteration {saved.iteration}, from {checkpoint}")
-        watching = _Watching(quiet, checkpoint, asked)
-        with Compiling(quiet=quiet):
-            learned = om.mln.learning.learn(
-                read, worlds, settings, held_out=unseen, start=saved, watch=watching
-            )
-            deviations = (
-                om.mln.learning.standard_errors(learned.task, learned.weights) if errors else None
-            )
-            scored = _describe_score(learned)
-        remarks = "\n".join([*_remarks(learned), *scored])
-        text = om.mln.learning.program_text(
-            learned.ground, learned.weights, remarks=remarks, errors=deviations
+    asked = WeightOptions(
+        method, query, hidden, prior or "2", optimiser, errors, iterations, seconds, seed,
+        checkpoint, given, memory, quiet,
+    )  # fmt: skip
+    return learn_weights(program, databases, held_out or (), output, asked)
+
+
+@dataclass(frozen=True)
+class WeightOptions:
+    """What the command line says about learning weights."""
+
+    method: Literal["pseudo", "conditional", "discriminative"] | None
+    query: Sequence[str] | None
+    hidden: Sequence[str] | None
+    prior: str
+    optimiser: Literal["newton", "adam"] | None
+    errors: bool
+    iterations: int | None
+    seconds: float | None
+    seed: int
+    checkpoint: Path | None
+    more: Mapping[str, Any]
+    memory: int
+    quiet: bool
+
+
+def learn_weights(
+    program: Path,
+    databases: Sequence[Path],
+    held_out: Sequence[Path],
+    output: Path,
+    asked: WeightOptions,
+) -> int:
+    """Learn a program from databases, and write it."""
+
+    def tell(words: str) -> None:
+        if not asked.quiet or words.startswith("warning"):
+            print_remark(words)
+
+    with Compiling(quiet=asked.quiet):
+        learned = om.learn(
+            program,
+            databases,
+            method=asked.method,
+            query=options.words_in(asked.query),
+            hidden=options.words_in(asked.hidden),
+            prior=_width(asked.prior),
+            held_out=held_out,
+            errors=asked.errors,
+            optimiser=asked.optimiser,
+            iterations=asked.iterations,
+            seconds=asked.seconds,
+            seed=asked.seed,
+            memory=asked.memory,
+            checkpoint=asked.checkpoint,
+            watch=None if asked.quiet else _Watching(),
+            tell=tell,
+            **asked.more,
         )
-        write_text(output, text)
-        watching.keep(learned.step)
-    for words in () if quiet else scored:
+    learned.write(output)
+    if learned.unsaved is not None:
+        raise learned.unsaved
+    for words in () if asked.quiet else inference.describe_score(learned.held_out):
         print_remark(words)
-    return _end(learned, output, quiet)
+    return _end(learned, output, asked.quiet)
 
 
-def _names(pieces: list[str] | None) -> frozenset[str]:
-    return frozenset(options.words_in(pieces))
-
-
-def _deviation(words: str) -> float | None:
-    """The width of the prior, or none if it is to be chosen."""
+def _width(words: str) -> "float | Literal['auto']":
+    """The width of the prior, or that it is to be chosen."""
     if words.strip().lower() == "auto":
-        return None
+        return "auto"
     try:
         return float(words)
     except ValueError:
         raise InputError(f"--prior: expected a number or auto, not {words!r}") from None
 
 
-def _describe_score(learned: "om.mln.learning.LearningResult") -> list[str]:
-    """How the weights do on databases that they were not learned from, in words."""
-    task = learned.task
-    if not task.held_out:
-        return []
-    score = om.mln.learning.score(
-        task.held_out, task.prior, learned.weights, seed=task.settings.seed
-    )
-    alone = score.given_others
-    others = "" if alone != alone else f", {alone:.4f} given all other atoms"
-    return [
-        f"held out: mean log-probability of {score.atoms:,} atoms {score.given_evidence:.4f} given "
-        f"the evidence{others}"
-    ]
-
-
 class _Watching:
-    """Shows how learning goes, and keeps it in a file if one was named."""
+    """Shows how learning goes."""
 
-    def __init__(self, quiet: bool, checkpoint: Path | None, asked: str) -> None:
-        self.quiet, self.checkpoint, self.asked = quiet, checkpoint, asked
-        self.wait = SHOWN_SECONDS
-        self.shown = self.saved = time.perf_counter()
+    def __init__(self) -> None:
+        self.wait, self.shown = SHOWN_SECONDS, time.perf_counter()
 
     def __call__(self, step: "om.mln.learning.Step") -> None:
         now = time.perf_counter()
-        if not self.quiet and now >= self.shown + self.wait:
-            print_remark(_words(step))
+        if now >= self.shown + self.wait:
+            print_remark(inference.describe_step(step))
             self.shown, self.wait = now, min(MOST_SECONDS, GROWTH * self.wait)
-        if now >= self.saved + SECONDS_BETWEEN_SAVES:
-            self.saved = now
-            try:
-                self.keep(step)
-            except InputError as error:
-                print_remark(f"warning: the step was not saved: {error}; it continues")
-
-    def keep(self, step: "om.mln.learning.Step") -> None:
-        if self.checkpoint is not None:
-            om.mln.learning.save(self.checkpoint, step, self.asked)
 
 
-def _words(step: "om.mln.learning.Step") -> str:
-    known = [f"iteration {step.iteration}"]
-    if step.objective == step.objective:
-        known.append(f"objective {step.objective:,.6g}")
-    if step.slope == step.slope:
-        known.append(f"largest slope {step.slope:.3g}")
-    return ", ".join(known)
-
-
-def _remarks(learned: "om.mln.learning.LearningResult") -> list[str]:
-    """What a reader of the learned program should know."""
-    settings = learned.task.settings
-    about = {
-        "pseudo": "pseudo-likelihood of all atoms",
-        "conditional": "conditional pseudo-likelihood",
-        "discriminative": "conditional likelihood" if settings.query else "likelihood of all atoms",
-    }[settings.objective]
-    of = f" of {', '.join(sorted(settings.query))}" if settings.query else ""
-    chosen = ", chosen by cross-validation" if settings.deviation is None else ""
-    return [
-        f"Weights learned by orbitmc: {about}{of}, prior of width "
-        f"{learned.task.prior.deviation:g}{chosen}.",
-        f"{_words(learned.step).capitalize()}.",
-    ]
-
-
-def _end(learned: "om.mln.learning.LearningResult", output: Path, quiet: bool) -> int:
+def _end(learned: "LearnedProgram", output: Path, quiet: bool) -> int:
     """Say how it went; gives the exit code."""
+    task = learned.result.task
     if not quiet or not learned.converged or learned.interrupted:
-        print_remark(f"{_words(learned.step)}, {learned.seconds:.1f} s")
+        print_remark(f"{inference.describe_step(learned.result.step)}, {learned.seconds:.1f} s")
     if not quiet:
-        if learned.task.settings.deviation is None:
-            print_remark(
-                f"cross-validation chose a prior of width {learned.task.prior.deviation:g}"
-            )
-        if not learned.task.worlds:
+        if task.settings.deviation is None:
+            print_remark(f"cross-validation chose a prior of width {learned.prior:g}")
+        if not task.worlds:
             print_remark(
                 "the likelihood was counted, and nothing was ground: "
-                f"{learned.task.explained_atoms:,} atoms are explained"
+                f"{task.explained_atoms:,} atoms are explained"
             )
-        if learned.task.exact is None and not learned.task.is_hidden:
+        if task.exact is None and not task.is_hidden:
             print_remark(
                 "the objective shown is the pseudo-likelihood; that of likelihood is not known"
             )

@@ -1,4 +1,4 @@
-"""`orbitmc learn` for Bayesian networks: a network and a table in, learned tables out."""
+"""`orbitmc learn` for models: a network or a field and a table in, learned tables out."""
 
 import time
 from collections.abc import Sequence
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import orbitmc as om
 from orbitmc import inference
+from orbitmc._util.text import suffix
 from orbitmc.cli import options
 from orbitmc.cli.predict import read_table
 from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.inference import Columns, LearningStep
+    from orbitmc.inference import Columns, FieldStep, LearningStep
 
 SHOWN_SECONDS = 2.0
 
@@ -28,8 +29,9 @@ class TableOptions:
     ignore: Sequence[str] | None
     fixed: Sequence[str] | None
     tied: Sequence[str] | None
-    start: str
-    starts: int
+    start: str | None
+    starts: int | None
+    method: str | None
     iterations: int | None
     seconds: float | None
     seed: int
@@ -40,42 +42,49 @@ class TableOptions:
 def learn_tables(
     path: Path, tables: Sequence[Path], held_out: Sequence[Path], output: Path, asked: TableOptions
 ) -> int:
-    """Learn a network from one table, and write it."""
+    """Learn a network or a Markov random field from one table, and write it."""
     if len(tables) != 1:
-        raise InputError(f"a network is learned from one table, not from {len(tables)}")
+        raise InputError(f"a model is learned from one table, not from {len(tables)}")
     network = om.read(path, memory=asked.memory)
     if not isinstance(network, om.Model):
         raise InputError("tables are learned for models; this is a program", source=str(path))
     om.formats.require_writer(output)
     rows, weights = _read(tables[0], network, asked)
-    given: dict[str, Any] = {} if asked.prior is None else {"prior": _number(asked.prior)}
-    if asked.iterations is not None:
-        given["iterations"] = asked.iterations
-    learned = om.learn(
+    given: dict[str, Any] = {
+        "method": asked.method,
+        "prior": None if asked.prior is None else _number(asked.prior),
+        "weights": weights,
+        "fixed": options.words_in(asked.fixed) or None,
+        "tied": [options.words_in([group]) for group in asked.tied or ()] or None,
+        "start": asked.start,
+        "starts": asked.starts,
+        "iterations": asked.iterations,
+        "seconds": asked.seconds,
+        "watch": None if asked.quiet else _Watching(),
+    }
+    learned: om.Learned | om.LearnedField = om.learn(
         network,
         rows,
-        weights=weights,
-        fixed=options.words_in(asked.fixed),
-        tied=[options.words_in([group]) for group in asked.tied or ()],
-        start=asked.start,
-        starts=asked.starts,
-        seconds=asked.seconds,
         seed=asked.seed,
         memory=asked.memory,
-        watch=None if asked.quiet else _Watching(),
-        **given,
+        **{name: value for name, value in given.items() if value is not None},
     )
-    om.write(learned.model, output)
+    om.write(learned, output)
     if not asked.quiet:
         print_remark(_describe(learned))
         for other in held_out:
             unseen, _ = _read(other, network, asked)
-            score = inference.log_likelihoods(learned.model, unseen, memory=asked.memory)
+            score = inference.log_likelihoods(learned, unseen, memory=asked.memory)
             print_remark(
                 f"held out: mean log-probability of {len(score):,} rows {score.mean():.6g} "
                 f"({other})"
             )
-        print_remark(f"the network is in {output}")
+        for doubt in learned.doubts:
+            print_remark(f"note: {doubt}")
+        what = "network" if isinstance(learned, om.Learned) else "model"
+        print_remark(f"the {what} is in {output}")
+        if learned.precision is not None and suffix(output) != ".json":
+            print_remark("write it as .json to keep how sure its tables are: answers have errors")
     if learned.interrupted and asked.seconds is None:
         print_remark("interrupted: these tables are not the best ones")
         return INTERRUPTED
@@ -119,7 +128,14 @@ def _number(words: str) -> float:
         ) from None
 
 
-def _describe(learned: "om.Learned") -> str:
+def _describe(learned: "om.Learned | om.LearnedField") -> str:
+    if isinstance(learned, om.LearnedField):
+        return (
+            f"{learned.graph.factors:,} factors from {learned.rows:,} rows by {learned.method}, "
+            f"{learned.iterations} iterations, {learned.seconds:.1f} s: log-{learned.method} "
+            f"{learned.log_likelihood:,.8g}, {learned.log_likelihood / learned.rows:.6g} a row; "
+            f"prior {learned.prior:g}"
+        )
     rows = f"{len(learned.parents)} tables from {learned.rows:,} rows"
     how = "counted" if learned.iterations == 1 else f"{learned.iterations} iterations"
     several = f", the best of {len(learned.objectives)} starts" if learned.objectives[1:] else ""
@@ -136,9 +152,10 @@ class _Watching:
     def __init__(self) -> None:
         self.shown = time.perf_counter()
 
-    def __call__(self, step: "LearningStep") -> None:
+    def __call__(self, step: "LearningStep | FieldStep") -> None:
         now = time.perf_counter()
         if now >= self.shown + SHOWN_SECONDS:
-            start = f"start {step.start}, " if step.start > 1 else ""
+            number = getattr(step, "start", 1)
+            start = f"start {number}, " if number > 1 else ""
             print_remark(f"{start}iteration {step.iteration}, objective {step.objective:,.8g}")
             self.shown = now

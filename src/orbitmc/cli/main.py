@@ -29,6 +29,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "symmetry": ("model_files", "orbitmc symmetry examples/ring.uai --exact-only"),
     "check": ("model_files", f"orbitmc check {SPRINKLER} -e grass=wet"),
     "convert": ("model_files", f"orbitmc convert {SPRINKLER} sprinkler.uai"),
+    "unroll": (
+        "model_files",
+        "orbitmc unroll examples/umbrella.bif --steps 100 -o umbrella.json",
+    ),
     "ground": ("model_files", f"orbitmc ground {SMOKERS} -o smokers.uai"),
     "learn": ("learn", f"orbitmc learn {SMOKERS} -o learned.mln"),
     "resume": ("infer", "orbitmc resume sprinkler.run"),

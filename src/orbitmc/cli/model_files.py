@@ -1,4 +1,4 @@
-"""`orbitmc check`, `convert`, `ground` and `symmetry`: verbs about files of models."""
+"""`orbitmc check`, `convert`, `unroll`, `ground` and `symmetry`: verbs about files of models."""
 
 import json as json_module
 from dataclasses import asdict
@@ -9,11 +9,19 @@ from orbitmc import formats, inference
 from orbitmc._util.text import MEMORY, format_bytes
 from orbitmc.cli import options
 from orbitmc.cli.inputs import LogicOptions, as_one, is_logic, read_generators, read_question
-from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, argument, option, parse_assignments
+from orbitmc.cli.options import (
+    BUDGET,
+    METHOD,
+    OUTPUT,
+    QUESTION,
+    argument,
+    option,
+    parse_assignments,
+)
 from orbitmc.cli.output import require_other, require_writable
 from orbitmc.cli.running import Compiling
 from orbitmc.cli.session import CLOCK, print_remark, verb
-from orbitmc.errors import ContradictionError, InputError
+from orbitmc.errors import ContradictionError, InputError, attribute_to_file
 
 if TYPE_CHECKING:
     from orbitmc import Model
@@ -161,6 +169,42 @@ def convert(
         print_remark(f"warning: {doubt}")
     if not quiet:
         print_remark(f"the model of {len(asked.order):,} variables is in {output}")
+    return 0
+
+
+# `orbitmc unroll`: a model of two slices of time as a plain model of many.
+
+UNROLLED_HELP = "Write the model: .json, .bif, .xmlbif or .uai, also with .gz."
+STEPS_HELP = "How many slices of time there are."
+
+
+@verb
+def unroll(
+    model: options.ModelFile,
+    steps: Annotated[int, option("--steps", QUESTION, STEPS_HELP, metavar="T")],
+    output: Annotated[
+        Path | None,
+        option("-o --output", OUTPUT, UNROLLED_HELP, metavar="FILE", shown="only say its size"),
+    ] = None,
+    memory: options.Memory = MEMORY,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> int:
+    """Write a model of many steps of time.
+
+    Its first slice has variables called X[0], and its next one, the step, X[1].
+    """
+    require_writable(output)
+    require_other(output, [model])
+    slices = read_question(model, None, memory).model
+    with attribute_to_file(str(model)):
+        unrolled = inference.unroll(slices, steps)
+    for doubt in unrolled.doubts:
+        print_remark(f"warning: {doubt}")
+    if output is not None:
+        formats.write(unrolled, output)
+    where = f" in {output}" if output else ""
+    print(f"{len(unrolled.order):,} variables and {unrolled.graph.factors:,} factors{where}")
     return 0
 
 

@@ -7,6 +7,9 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from orbitmc.estimate.verdicts import FAIR, RARE, VERDICTS
 
 if TYPE_CHECKING:
@@ -14,45 +17,55 @@ if TYPE_CHECKING:
 
 
 SAMPLED_HEADINGS = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-hat", "verdict")
+LEARNED_HEADINGS = ("variable", "value", "P", "±", "95 % interval", "verdict")
 CERTAIN_HEADINGS = ("variable", "value", "P", "verdict")
 LEFT_ALIGNED = frozenset({"variable", "value", "verdict"})
 MOST_COMPACT_ROWS = 40
 VARIABLES_AT_A_TIME = 4096  # variables that are turned into words at a time
 LARGEST_R_HAT = 100.0  # that is written as a number
-BLANK_CELLS = ("", "", "", "")  # a value without error has no numbers in these columns
 
 
 def headings(answer: Marginals) -> tuple[str, ...]:
     """Column titles: an answer without sampling error needs fewer."""
-    return CERTAIN_HEADINGS if answer.about.is_exact else SAMPLED_HEADINGS
+    if not answer.about.is_exact:
+        return SAMPLED_HEADINGS
+    return LEARNED_HEADINGS if answer.about.errors_from else CERTAIN_HEADINGS
 
 
 def rows(answer: Marginals, rows_at_a_time: int = VARIABLES_AT_A_TIME) -> Iterator[tuple[str, ...]]:
     """One row of words per value of each variable."""
-    short = headings(answer) == CERTAIN_HEADINGS
+    cells = len(headings(answer)) - len(CERTAIN_HEADINGS)
     for piece in answer.columns.pieces(rows_at_a_time):
-        yield from _rows(piece, short)
+        yield from _rows(piece, cells)
 
 
-def _rows(piece: Columns, short: bool) -> Iterator[tuple[str, ...]]:
+def _rows(piece: Columns, cells: int) -> Iterator[tuple[str, ...]]:
+    """Rows of words with so many cells about their errors."""
     p, low, high, rare = (
         a.tolist() for a in (piece.probability, piece.low, piece.high, piece.rare)
     )
     error, ess, r_hat = (a.tolist() for a in (piece.standard_error, piece.ess, piece.r_hat))
+    uncertain = has_error(piece).tolist()
     first = piece.start.tolist()
     for place, name in enumerate(piece.names):
         label, word = escape_unprintable(name), VERDICTS[piece.verdict[place]]
         for k, value in enumerate(piece.values[place], first[place]):
-            sure = short or not math.isfinite(ess[k])
-            numbers = BLANK_CELLS if sure else _error(error[k], low[k], high[k], ess[k], r_hat[k])
+            numbers = ("",) * cells
+            if cells and uncertain[k]:
+                numbers = _error(error[k], low[k], high[k], ess[k], r_hat[k])[:cells]
             verdict = _rare_verdict(p[k], low[k], high[k], rare[k]) if word == RARE else word
             yield (
                 label,
                 escape_unprintable(value),
                 probability(p[k]),
-                *(() if short else numbers),
+                *numbers,
                 verdict,
             )
+
+
+def has_error(columns: Columns) -> NDArray[np.bool_]:
+    """Which values have an error: those that were sampled, or that depend on learned tables."""
+    return np.isfinite(columns.ess) | (columns.standard_error > 0.0)
 
 
 def _rare_verdict(p: float, low: float, high: float, rare: bool) -> str:

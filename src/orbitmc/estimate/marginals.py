@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -310,7 +310,8 @@ class About:
     `log_z` is exact where its error is 0. `course` has standard errors on the way.
     `estimator` says what was averaged, and why, where nobody asked for it. `unmixed` and `frozen`
     are all variables with that verdict, also where the answer tells of others only. States may be
-    `independent` draws of the model; then they need not mix.
+    `independent` draws of the model; then they need not mix. `errors_from` says what errors of an
+    exact answer come from; otherwise it has none.
     """
 
     method: str
@@ -331,6 +332,7 @@ class About:
     warnings: tuple[str, ...] = ()
     course: tuple[CoursePoint, ...] = field(default=(), repr=False, compare=False)
     independent: bool = False
+    errors_from: str = ""
     unmixed: Culprits = field(default_factory=Culprits, repr=False, compare=False)
     frozen: Culprits = field(default_factory=Culprits, repr=False, compare=False)
 
@@ -504,15 +506,18 @@ def sampled_marginals(
     _require_numbers(columns)
     doubted = replace(
         about,
-        unmixed=_culprits(columns, UNMIXED),
-        frozen=_culprits(columns, FROZEN),
+        unmixed=_culprits(columns, UNMIXED, model.helpers),
+        frozen=_culprits(columns, FROZEN, model.helpers),
         independent=statistics.independent,
     )
     return Marginals(add_observed(model, columns), doubted)
 
 
-def _culprits(columns: Columns, verdict: str) -> Culprits:
+def _culprits(columns: Columns, verdict: str, helpers: Collection[str]) -> Culprits:
+    """The variables with a verdict; helpers are not named, only what is tied to them is."""
     places = np.flatnonzero(columns.verdict == CODE[verdict])
+    if helpers:
+        places = places[[columns.names[place] not in helpers for place in places.tolist()]]
     return Culprits([columns.names[place] for place in places.tolist()], columns.part[places])
 
 

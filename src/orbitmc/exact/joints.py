@@ -14,11 +14,9 @@ from orbitmc.errors import LimitError
 from orbitmc.exact.blocks import sum_onto
 from orbitmc.exact.contraction import Passes, by_passes
 from orbitmc.exact.plan import EliminationPlan
-from orbitmc.exact.problem import Scope
+from orbitmc.exact.problem import MOST_JOINT_ENTRIES, Scope
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.transforms import extend
-
-MOST_JOINT_ENTRIES = 2**20  # of a joint table
 
 
 def tie_scopes(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:

@@ -18,6 +18,7 @@ LONGEST_EXPANDED = 6
 """Clauses up to this length become one table; longer ones a chain of small tables."""
 
 Scope = tuple[int, ...]
+MOST_JOINT_ENTRIES = 2**20  # of a joint table
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc._util.text import Text, quote, shorten
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.graph.builder import Builder
+from orbitmc.graph.causal_influence import Influences, add_helpers
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 
@@ -119,7 +120,7 @@ class BayesianNetwork:
     """What has been read so far, and where; `entries` counts those of all tables."""
 
     domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    blocks: dict[str, Block] = field(default_factory=dict)
+    blocks: dict[str, Block | Influences] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     entries: int = 0
     beginnings: Beginnings = field(default_factory=Beginnings)
@@ -139,25 +140,34 @@ class BayesianNetwork:
 
 def network_model(
     domains: Mapping[str, tuple[str, ...]],
-    blocks: Mapping[str, Block],
+    blocks: Mapping[str, Block | Influences],
     source: str,
     error: Callable[[str, str], InputError] | None = None,
 ) -> Model:
     """The model of a network that was read: a factor for each child, in the order of the file.
 
-    `error` says what is wrong with a child, and where.
+    A noisy gate has a factor for each cause, and helpers between them that nobody sees. `error`
+    says what is wrong with a child, and where.
     """
     cycle = find_cycle({child: block.parents for child, block in blocks.items()})
     if cycle:
         why = f"the parents form a cycle: {' <- '.join(map(quote, cycle))}"
         raise InputError(why, source=source) if error is None else error(cycle[0], why)
     number = {name: variable for variable, name in enumerate(domains)}
-    assembly = Assembly([len(values) for values in domains.values()], source)
+    gates = [block for block in blocks.values() if isinstance(block, Influences)]
+    whole = {**domains, **add_helpers(gates, domains)}
+    assembly, helper = Assembly([len(values) for values in whole.values()], source), len(domains)
     for child, block in blocks.items():
+        if isinstance(block, Influences):
+            for link_scope, weights in block.chain(helper, number):
+                assembly.add_factor(link_scope, assembly.table(weights))
+            helper += block.helpers
+            continue
         scope = [number[name] for name in [*block.parents, child]]
         rows = np.asarray(block.table, dtype=np.float64).reshape(-1, len(domains[child]))
         assembly.add_factor(scope, assembly.table(normalise_rounded_rows(rows)))
-    return network_of_rows(Model(assembly.build(), tuple(domains), tuple(domains.values())))
+    model = Model(assembly.build(), tuple(whole), tuple(whole.values()), order=tuple(domains))
+    return network_of_rows(model)
 
 
 def conditionals(model: Model, format_name: str) -> list[Conditional]:

@@ -7,7 +7,10 @@
      "clauses": [[1, 0, 1, 4, 0], ...],
      "constant": 0.0,
      "observed": [{"name": "Wind", "values": ["no", "yes"], "value": 1}, ...],
-     "order": ["Wind", "Rain", ...]}
+     "order": ["Wind", "Rain", ...],
+     "helpers": ["Fever after 1 of 3 causes", ...],
+     "precision": {"rows": 200, "same_as": [0, 1, ...], "counts": [[201.0], ...],
+                   "information": [[12.5], [0.25, 8.0], ...]}}
 
 - `format` and `version` must be as shown; unknown keys are errors.
 - `variables`: the variables that are not observed. Names are distinct, and so are the value names
@@ -21,8 +24,17 @@
 - `constant`: what evidence has already added to the logarithm of every weight. May be left out.
 - `observed`: variables that evidence has fixed, and the number of the value that holds. May be
   left out.
-- `order`: all names, observed or not, as their author listed them. Left out when that is the order
-  of `variables`.
+- `order`: all names but those of helpers, observed or not, as their author listed them. Left out
+  when that is the order of `variables`.
+- `helpers`: names of variables that nobody sees, because noisy gates need them and people do not.
+  They are summed out. May be left out.
+- `precision`: how sure the tables of a Bayesian network are that were learned from so many `rows`.
+  `same_as` has for each variable the one whose table it has: itself, one that it is tied to, or -1
+  if the table was given. `counts` has for each variable how many rows are behind each row of its
+  table, those that the prior is worth included; none if the table is that of another. Where rows
+  had holes, `information` is the lower triangle of a matrix: minus the second derivatives of the
+  log-posterior by the log-odds of all free entries (of each row of a table all but the largest and
+  those that are 0, variable by variable). Left out for other models.
 
 Numbers are written with as many digits as it takes to read back the same bits.
 """
@@ -35,13 +47,14 @@ from typing import NoReturn
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc._util.files import write_text
 from orbitmc._util.text import MEMORY, Text, quote, read_text, require_memory
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.formats.assembly import runs
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.model import Model, Observed
+from orbitmc.graph.model import Model, Observed, TablePrecision
 
 # JSON as its standard says: no NaN, no key twice; and its values, one field at a time.
 #
@@ -180,8 +193,9 @@ def _refuse(constant: str) -> NoReturn:
 MODEL_FORMAT = "orbitmc-model"
 ZERO = "-inf"
 
+PRECISION = ("rows", "same_as", "counts", "information")
 REQUIRED = ("format", "version", "variables", "tables", "factors")
-OPTIONAL = ("clauses", "constant", "observed", "order")
+OPTIONAL = ("clauses", "constant", "observed", "order", "helpers", "precision")
 
 
 def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
@@ -194,7 +208,57 @@ def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
     with attribute_to_file(source):
         graph = _graph(content, [len(domain) for domain in values], source)
     order = _order(content, names, observed, source)
-    return Model(graph, names, values, observed, order)
+    precision = _precision(content.get("precision"), len(names), source)
+    if precision is not None and observed:
+        raise InputError("precision: a model with observed variables has none", source=source)
+    return Model(graph, names, values, observed, order, precision=precision)
+
+
+def _precision(content: object, variables: int, source: str) -> TablePrecision | None:
+    if content is None:
+        return None
+    if not isinstance(content, dict):
+        raise wrong(source, "precision", "an object", content)
+    for key in content:
+        if key not in PRECISION:
+            raise InputError(f"precision: unknown key {quote(key)}", source=source)
+    rows = content.get("rows")
+    if type(rows) is not int or rows < 0:
+        raise wrong(source, "precision.rows", "a whole number, not negative", rows)
+    same_as = items(content.get("same_as"), source, "precision.same_as")
+    owners: list[int] = []
+    for number, entry in enumerate(same_as):
+        if type(entry) is not int or not -1 <= entry < variables:
+            expected = f"a number from -1 to {variables - 1}"
+            raise wrong(source, f"precision.same_as[{number}]", expected, entry)
+        owners.append(entry)
+    counts = _number_rows(content.get("counts"), source, "precision.counts")
+    if len(same_as) != variables or len(counts) != variables:
+        expected = f"{variables} entries each"
+        raise wrong(source, "precision.same_as and counts", expected, same_as)
+    for number, row in enumerate(counts):
+        if (row < 0).any():
+            raise wrong(source, f"precision.counts[{number}]", "no negative numbers", row.tolist())
+    information = None
+    if "information" in content:
+        triangle = _number_rows(content["information"], source, "precision.information")
+        information = np.zeros((len(triangle), len(triangle)))
+        for number, row in enumerate(triangle):
+            if len(row) != number + 1:
+                place = f"precision.information[{number}]"
+                raise wrong(source, place, f"{number + 1} numbers", row.tolist())
+            information[number, : number + 1] = information[: number + 1, number] = row
+    return TablePrecision(rows, tuple(owners), tuple(counts), information)
+
+
+def _number_rows(content: object, source: str, field: str) -> list[Floats]:
+    rows = []
+    for number, entry in enumerate(items(content, source, field)):
+        row = [finite(value) for value in items(entry, source, f"{field}[{number}]")]
+        if None in row:
+            raise wrong(source, f"{field}[{number}]", "finite numbers", entry)
+        rows.append(np.array(row, dtype=np.float64))
+    return rows
 
 
 def _require_keys(content: dict[str, object], source: str) -> None:
@@ -223,8 +287,13 @@ def _read_observed(content: object, source: str) -> dict[str, Observed]:
 def _order(
     content: dict[str, object], names: Sequence[str], observed: Iterable[str], source: str
 ) -> tuple[str, ...]:
-    order = distinct_names(content.get("order", list(names)), source, "order")
-    if sorted(order) != sorted([*names, *observed]):
+    helpers = distinct_names(content.get("helpers", []), source, "helpers")
+    unknown = sorted({*helpers}.difference(names))
+    if unknown:
+        raise InputError(f"helpers: {quote(unknown[0])} is no variable", source=source)
+    seen = [name for name in names if name not in {*helpers}]
+    order = distinct_names(content.get("order", seen), source, "order")
+    if sorted(order) != sorted([*seen, *observed]):
         raise InputError(
             "order: expected the names of all variables, observed or not, once each", source=source
         )
@@ -296,8 +365,24 @@ def write_json_model(model: Model, path: str | Path) -> None:
     }
     if model.order != model.names:
         parts["order"] = json.dumps(model.order)
+    if model.helpers:
+        parts["helpers"] = json.dumps([name for name in model.names if name in model.helpers])
+    if model.precision is not None:
+        parts["precision"] = _precision_text(model.precision)
     body = ",\n".join(f'"{key}": {part}' for key, part in parts.items())
     write_text(path, "{" + body + "}\n")
+
+
+def _precision_text(precision: TablePrecision) -> str:
+    fields = {
+        "rows": json.dumps(precision.rows),
+        "same_as": json.dumps(precision.same_as),
+        "counts": _json_lines(row.tolist() for row in precision.counts),
+    }
+    if precision.information is not None:
+        rows = precision.information.tolist()
+        fields["information"] = _json_lines(row[: k + 1] for k, row in enumerate(rows))
+    return "{" + ",\n".join(f'"{key}": {part}' for key, part in fields.items()) + "}"
 
 
 def _json_lines(rows: Iterable[object]) -> str:

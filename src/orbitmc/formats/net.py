@@ -2,12 +2,14 @@
 
 `node NAME { states = ("a" "b"); }` declares a variable, `potential (C | P Q) { data = (...); }` its
 probabilities: the child changes fastest, then the last parent. Parentheses within data only group.
-Other attributes are skipped; `%` begins a comment. A potential without data is uniform.
+Other attributes are skipped; `%` begins a comment. A potential without data is uniform. One formula
+is read: `model_data = ( NoisyOR (A, 0.1, B, 0.2) )`, where each number is how probably a true
+parent fails to make the child true.
 """
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +27,7 @@ from orbitmc._util.text import (
 from orbitmc.errors import InputError
 from orbitmc.formats import assembly as bayes
 from orbitmc.formats.bif import BYTES_PER_ENTRY, MOST_WORDS
+from orbitmc.graph.causal_influence import Influences, noisy_or
 from orbitmc.graph.model import Model
 
 NET_PIECE = re.compile(
@@ -191,15 +194,21 @@ def _read_potential(pieces: Pieces, network: bayes.BayesianNetwork, memory: int)
     if len({child, *parents}) <= len(parents):
         raise pieces.text.error(at, f"a node stands twice in the potential of {quote(child)}")
     sizes = [len(network.domains[name]) for name in [*parents, child]]
+    body = _read_body(pieces)
+    network.places[child] = at
+    if body.formula is not None:
+        network.entries += sizes[-1] ** 2 * sum(sizes)
+        require_memory(pieces.text.source, BYTES_PER_ENTRY * network.entries, memory)
+        network.blocks[child] = _noisy_or(pieces.text, body.formula, child, parents, network)
+        return
+    weights = body.weights
     network.entries += math.prod(sizes)
     require_memory(pieces.text.source, BYTES_PER_ENTRY * network.entries, memory)
-    weights = _read_body(pieces)
     if not weights:
         weights = [1.0 / sizes[-1]] * math.prod(sizes)
     if len(weights) != math.prod(sizes):
         wanted, count = math.prod(sizes), len(weights)
         raise pieces.text.error(at, f"{quote(child)} needs {wanted} numbers, found {count}")
-    network.places[child] = at
     network.blocks[child] = bayes.Block(parents, np.array(weights))
 
 
@@ -214,18 +223,66 @@ def _known_node(pieces: Pieces, network: bayes.BayesianNetwork) -> str:
     return name
 
 
-def _read_body(pieces: Pieces) -> list[float]:
-    weights: list[float] = []
+class _Body(NamedTuple):
+    """What a potential says: numbers, or a formula and where it stands."""
+
+    weights: list[float]
+    formula: tuple[int, str] | None = None
+
+
+def _read_body(pieces: Pieces) -> _Body:
+    body = _Body([])
     pieces.take("{")
     while not pieces.accept("}"):
         at, word = pieces.at, pieces.word("data or '}'")
         if word == "data":
-            weights = _read_data(pieces)
-        elif word in ("model_data", "model_nodes", "samples_per_interval"):
-            raise pieces.text.error(at, "a potential given by a formula: save it as a table")
+            body = body._replace(weights=_read_data(pieces))
+        elif word == "model_data":
+            pieces.take("=")
+            body = body._replace(formula=(at, pieces.plain()))
+            if not pieces.accept(";"):
+                raise pieces.text.error(at, ONE_FORMULA)
         else:
             _skip_value(pieces)
-    return weights
+    return body
+
+
+NOISY_OR = re.compile(r"\(\s*NoisyOR\s*\(([^()]*)\)\s*\)\s*", re.IGNORECASE)
+ONE_FORMULA = (
+    "a potential given by a formula: save it as a table (the formula that is read is NoisyOR of "
+    "parents and numbers)"
+)
+
+
+def _noisy_or(
+    text: Text,
+    formula: tuple[int, str],
+    child: str,
+    parents: Sequence[str],
+    network: bayes.BayesianNetwork,
+) -> Influences:
+    """Causes and how probably each fails; `true` stands for a cause that is always there."""
+    at, words = formula
+    match = NOISY_OR.fullmatch(words.strip())
+    terms = [] if match is None else [term.strip() for term in match[1].split(",")]
+    if not terms or len(terms) % 2:
+        raise text.error(at, ONE_FORMULA)
+    leak, causes = 1.0, dict[str, float]()
+    for name, word in zip(terms[::2], terms[1::2], strict=True):
+        fails = number_in(word)
+        if not 0 <= fails <= 1:
+            raise text.error(at, f"expected a probability after {quote(name)}, found {quote(word)}")
+        if name.casefold() == "true":
+            leak *= fails
+        elif name not in parents:
+            near = suggestion(name, parents)
+            raise text.error(at, f"{quote(name)} is no parent of {quote(child)}{near}")
+        else:
+            causes[name] = 1.0 - (1.0 - causes.get(name, 0.0)) * fails
+    try:
+        return noisy_or(child, causes, leak=1.0 - leak).resolve(network.domains)
+    except InputError as error:
+        raise text.error(at, error.message) from None
 
 
 def _read_data(pieces: Pieces) -> list[float]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbitmc._util.text import MEMORY, quote, read_bytes, suffix
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
 
 
@@ -85,7 +85,8 @@ def require_writer(path: str | Path) -> Format:
 def write(model: Model, path: str | Path) -> None:
     """Write a model whole or not at all; the suffix says the format, `.gz` packs it.
 
-    A format that cannot hold the model refuses it and says which one can.
+    A format that cannot hold the model refuses it and says which one can. Noisy gates are written
+    as they are in `.json`, as tables elsewhere.
 
     >>> import tempfile
     >>> import orbitmc as om
@@ -101,7 +102,15 @@ def write(model: Model, path: str | Path) -> None:
             "what evidence adds to the log-weights is beyond the largest double: no file holds it",
             source=str(path),
         )
-    _load(chosen.writer)(model, path)
+    _load(chosen.writer)(model if chosen is JSON else _as_tables(model, path), path)
+
+
+def _as_tables(model: Model, path: str | Path) -> Model:
+    """The model with tables for its noisy gates, which only our own format can hold as they are."""
+    try:
+        return model.without_helpers()
+    except LimitError as error:
+        raise LimitError(f"{path}: {error}; write .json instead") from None
 
 
 def _by_beginning(path: str | Path, memory: int) -> Format | None:

@@ -30,6 +30,7 @@ from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.formats import assembly as bayes
 from orbitmc.formats.assembly import weight_texts
 from orbitmc.formats.bif import BYTES_PER_ENTRY
+from orbitmc.graph.causal_influence import Influences
 from orbitmc.graph.model import Model
 
 # Read XML piece by piece; entities that a file declares are refused, nothing else is loaded.
@@ -261,12 +262,15 @@ class _Elements(XmlReader):
 # GeNIe's .xdsl: Bayesian networks as XML.
 #
 # A `cpt` has its states, its parents and its probabilities: its own states change fastest, then
-# those of the last parent. A `deterministic` node lists which state results. Other nodes are
-# refused.
+# those of the last parent. A `deterministic` node lists which state results. A `noisymax` has, for
+# each parent, a column of probabilities of its own states for each state of that parent, and a last
+# column for the leak; the first of its own states is the largest. `strengths` say to which state of
+# a parent each of its columns belongs. Other nodes are refused.
 
-TABLE, DETERMINISTIC = "cpt", "deterministic"
-XDSL_REFUSED = ("noisymax", "noisyadder", "decision", "utility", "mau", "equation", "demorgan")
-XDSL_PARTS = ("parents", "probabilities", "resultingstates")
+TABLE, DETERMINISTIC, NOISY_MAX = XDSL_KINDS = ("cpt", "deterministic", "noisymax")
+XDSL_REFUSED = ("noisyadder", "decision", "utility", "mau", "equation", "demorgan")
+XDSL_PARTS = ("parents", "probabilities", "resultingstates", "parameters", "strengths")
+COLUMN_ERROR = 1e-3  # how far from one a column of a noisymax may add up: files round
 
 
 @dataclass
@@ -292,7 +296,7 @@ class _Nodes(XmlReader):
     def start_element(self, tag: str, attributes: Mapping[str, str]) -> None:
         kind = tag.lower()
         inside = self.outer == "NODES"
-        if inside and kind in (TABLE, DETERMINISTIC):
+        if inside and kind in XDSL_KINDS:
             name = attributes.get("id", "")
             if not name:
                 raise self.here().error("expected an id of this node")
@@ -301,12 +305,12 @@ class _Nodes(XmlReader):
             raise self.here().error(
                 f"a {kind} node is no table: in GeNIe, change its type to a chance node first"
             )
-        elif kind == "state" and self.outer in (TABLE.upper(), DETERMINISTIC.upper()):
+        elif kind == "state" and self.outer.lower() in XDSL_KINDS:
             self.nodes[-1].states.append(attributes.get("id", ""))
 
     def end_element(self, tag: str, text: str) -> None:
         kind = tag.lower()
-        if kind in XDSL_PARTS and self.outer in (TABLE.upper(), DETERMINISTIC.upper()):
+        if kind in XDSL_PARTS and self.outer.lower() in XDSL_KINDS:
             self.nodes[-1].texts[kind] = text
 
 
@@ -323,14 +327,61 @@ def read_xdsl(path: str | Path, *, memory: int = MEMORY) -> Model:
         domains[node.name] = tuple(node.states)
     if not domains:
         raise InputError("there is no node in this file", source=str(path))
-    blocks, entries = {}, 0
+    blocks: dict[str, bayes.Block | Influences] = {}
+    entries = 0
     for node in reader.nodes:
         parents = _parents(node, domains)
         sizes = [len(domains[name]) for name in [*parents, node.name]]
-        entries += math.prod(sizes)
+        noisy = node.kind == NOISY_MAX
+        entries += sizes[-1] ** 2 * sum(sizes) if noisy else math.prod(sizes)
         require_memory(str(path), BYTES_PER_ENTRY * entries, memory)
-        blocks[node.name] = bayes.Block(parents, _table(node, sizes))
+        if noisy:
+            blocks[node.name] = _influences(node, parents, sizes)
+        else:
+            blocks[node.name] = bayes.Block(parents, _table(node, sizes))
     return bayes.network_model(domains, blocks, str(path))
+
+
+def _influences(node: Node, parents: Sequence[str], sizes: Sequence[int]) -> Influences:
+    """The columns of a noisymax, in the order of the states of its parents, and its leak."""
+    words, size = node.texts.get("parameters", "").split(), sizes[-1]
+    _require_count(node, len(words), size * (sum(sizes[:-1]) + 1), "parameters")
+    columns = node.place.probabilities(words, f"of {quote(node.name)}").reshape(-1, size)
+    sums = columns.sum(axis=1, keepdims=True)
+    wrong = np.flatnonzero(np.abs(sums - 1) > COLUMN_ERROR)
+    if len(wrong):
+        column = int(wrong[0])
+        raise node.place.error(
+            f"column {column + 1} of the parameters of {quote(node.name)} sums to "
+            f"{float(sums[column, 0]):.6g}, not to 1"
+        )
+    columns = columns / sums
+    states, tables, first = _strengths(node, parents, sizes), [], 0
+    for place in range(len(parents)):
+        table = np.empty((sizes[place], size))
+        table[states[place]] = columns[first : first + sizes[place]]
+        tables.append(table)
+        first += sizes[place]
+    return Influences(node.name, tuple(parents), tuple(tables), columns[-1], "smallest")
+
+
+def _strengths(node: Node, parents: Sequence[str], sizes: Sequence[int]) -> list[list[int]]:
+    """The states of each parent in the order of its columns."""
+    words = node.texts.get("strengths", "").split()
+    if not words:
+        return [list(range(size)) for size in sizes[:-1]]
+    _require_count(node, len(words), sum(sizes[:-1]), "strengths")
+    states, first = [], 0
+    for name, size in zip(parents, sizes, strict=False):
+        listed = words[first : first + size]
+        if sorted(listed) != sorted(map(str, range(size))):
+            raise node.place.error(
+                f"the strengths of {quote(name)} in {quote(node.name)} are its states 0 to "
+                f"{size - 1}, each once, not {' '.join(map(shorten, listed))}"
+            )
+        states.append([int(word) for word in listed])
+        first += size
+    return states
 
 
 def _parents(node: Node, domains: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -2,6 +2,12 @@ from orbitmc.graph.ancestral import AncestralNetwork as AncestralNetwork
 from orbitmc.graph.ancestral import ancestral_acceptance as ancestral_acceptance
 from orbitmc.graph.ancestral import network_of as network_of
 from orbitmc.graph.builder import Builder as Builder
+from orbitmc.graph.causal_influence import NoisyGate as NoisyGate
+from orbitmc.graph.causal_influence import noisy_adder as noisy_adder
+from orbitmc.graph.causal_influence import noisy_and as noisy_and
+from orbitmc.graph.causal_influence import noisy_max as noisy_max
+from orbitmc.graph.causal_influence import noisy_min as noisy_min
+from orbitmc.graph.causal_influence import noisy_or as noisy_or
 from orbitmc.graph.evidence import Evidence as Evidence
 from orbitmc.graph.evidence import ResolvedEvidence as ResolvedEvidence
 from orbitmc.graph.evidence import Seen as Seen
@@ -30,6 +36,7 @@ from orbitmc.graph.log_weights import require_narrow as require_narrow
 from orbitmc.graph.log_weights import sum_of_tables as sum_of_tables
 from orbitmc.graph.model import Model as Model
 from orbitmc.graph.model import Observed as Observed
+from orbitmc.graph.model import TablePrecision as TablePrecision
 from orbitmc.graph.relevance import components as components
 from orbitmc.graph.support import Domains as Domains
 from orbitmc.graph.support import all_values as all_values
@@ -43,3 +50,4 @@ from orbitmc.graph.transforms import extend as extend
 from orbitmc.graph.transforms import replicate as replicate
 from orbitmc.graph.transforms import require_beta as require_beta
 from orbitmc.graph.transforms import side_by_side as side_by_side
+from orbitmc.graph.unrolling import unroll as unroll

@@ -168,5 +168,21 @@ class Builder:
         )
 
 
+class SharedTables:
+    """Tables of a builder, each of the same content once."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.numbers: dict[bytes, int] = {}
+
+    def number(self, log_potentials: ArrayLike) -> int:
+        """The number of the table with these entries."""
+        entries = np.ascontiguousarray(log_potentials, dtype=np.float64).reshape(-1)
+        key = entries.tobytes()
+        if key not in self.numbers:
+            self.numbers[key] = self.builder.add_table(entries)
+        return self.numbers[key]
+
+
 def _flatten(blocks: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(0, np.int64), *(block.reshape(-1) for block in blocks)])

@@ -6,7 +6,7 @@ contradict each other, only their sums would decide, and those are beyond double
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +46,7 @@ def harden(model: Model) -> Hardening:
         return Hardening(model, model.doubts)
     domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
     firm, gap = _harden_tables(graph, large, domains)
-    changed = replace(model, graph=firm)
+    changed = model.with_graph(firm)
     if np.isinf(gap).all():
         return Hardening(changed, model.doubts)
     _require_together(model, firm, gap)

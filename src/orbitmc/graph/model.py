@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._util.arrays import Floats, short_repr
 from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import quote
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.graph.builder import Builder
+from orbitmc.graph.builder import Builder, SharedTables
+from orbitmc.graph.causal_influence import NoisyGate, add_helpers
 from orbitmc.graph.evidence import Evidence, ResolvedEvidence, Seen, as_mapping, resolve
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum
@@ -22,6 +24,7 @@ from orbitmc.graph.transforms import (
     extend,
     merge_factors,
     require_beta,
+    sum_out,
 )
 
 
@@ -67,16 +70,39 @@ class ItemOrder:
     themselves: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
 
+@dataclass(frozen=True)
+class TablePrecision:
+    """How sure the tables of a Bayesian network are, which were learned from so many `rows`.
+
+    `same_as[v]` is the variable whose table variable `v` has, itself if it is tied to no other, and
+    -1 where the table was given. `counts[v]` are the rows behind each row of its table, those that
+    the prior is worth included; the table of another variable has none. Where rows left something
+    open, `information` is a matrix over the free entries of all tables: minus the second
+    derivatives by their log-odds.
+    """
+
+    rows: int
+    same_as: tuple[int, ...]
+    counts: tuple[Floats, ...]
+    information: Floats | None = None
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+
 @dataclass(frozen=True, repr=False)
 class Model(HtmlRepr):
     """A distribution over named variables, some of them already observed.
 
     `names` and `values` belong to the variables of `graph`, in its order; `observed` holds the
     variables that evidence has removed from it; `order` lists all of them as their author did.
+    Variables that it does not list are helpers, of noisy gates: they are summed out, and no answer
+    tells of them.
     `doubts` say what looks wrong in the source of the model; answers repeat them as warnings.
     States that are none of the `equivalences` are impossible, though no factor says so: only
     kernels that know them may sample such a model, and nothing else may answer about it. Of the
     `orders` factors say everything; kernels may make use of them.
+    `precision` says how sure the tables are, if they were learned.
     """
 
     graph: FactorGraph
@@ -87,6 +113,7 @@ class Model(HtmlRepr):
     doubts: tuple[str, ...] = ()
     equivalences: tuple[Equivalence, ...] = ()
     orders: tuple[ItemOrder, ...] = ()
+    precision: TablePrecision | None = None
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -106,7 +133,7 @@ class Model(HtmlRepr):
                 )
 
     def __str__(self) -> str:
-        sizes = f"{self.graph.variables} variables, {self.graph.factors} factors"
+        sizes = f"{len(self.free_names)} variables, {self.graph.factors} factors"
         return f"Model({sizes}, {len(self.observed)} observed)"
 
     def given(self, evidence: Evidence | None = None, **seen: Seen) -> "Model":
@@ -128,6 +155,7 @@ class Model(HtmlRepr):
             graph = condition(softened, hard)
         except ImpossibleFactorError as error:
             scope = [self.names[variable] for variable in softened.scope_of(error.factor)]
+            scope = [name for name in scope if name not in self.helpers] or scope
             raise ContradictionError(
                 f"the evidence is impossible: it contradicts the factor over {', '.join(scope)}"
             ) from None
@@ -151,12 +179,62 @@ class Model(HtmlRepr):
             )
 
     def at(self, beta: float) -> "Model":
-        """The model at another inverse temperature: all log-weights times `beta`, above 0.
+        """The model at another inverse temperature: all log-weights times `beta`.
 
-        What is impossible stays impossible.
+        What is impossible stays impossible, so at 0 all other states are alike. Noisy gates become
+        tables first: what sums over helpers is raised to a power, not what is summed.
         """
         require_beta(beta)
-        return replace(self, graph=at_beta(self.graph, float(beta)))
+        if beta == 1:
+            return self
+        plain = self.without_helpers()
+        return plain.with_graph(at_beta(plain.graph, float(beta)))
+
+    @cached_property
+    def helpers(self) -> frozenset[str]:
+        """Variables that nobody sees, because noisy gates need them and people do not."""
+        if len(self.order) == len(self.names) + len(self.observed):
+            return frozenset()
+        return frozenset(self.names).difference(self.order)
+
+    @property
+    def free_names(self) -> tuple[str, ...]:
+        """Variables that are not observed and that people see."""
+        if not self.helpers:
+            return self.names
+        return tuple(name for name in self.names if name not in self.helpers)
+
+    def without_helpers(self) -> "Model":
+        """The same distribution of what people see, with a table for each noisy gate.
+
+        Gates with too many causes are refused.
+        """
+        if not self.helpers:
+            return self
+        free = [v for v, name in enumerate(self.names) if name not in self.helpers]
+        try:
+            graph = sum_out(
+                self.graph,
+                [self.index[name] for name in sorted(self.helpers, key=self.names.index)],
+            )
+        except LimitError as error:
+            raise LimitError(f"a noisy gate has too many causes to be one table: {error}") from None
+        return Model(
+            graph=graph,
+            names=tuple(self.names[v] for v in free),
+            values=tuple(self.values[v] for v in free),
+            observed=self.observed,
+            order=self.order,
+            doubts=self.doubts,
+            equivalences=self.equivalences,
+        )
+
+    def with_graph(self, graph: FactorGraph) -> "Model":
+        """The same names with other factors, of which nobody knows how sure they are."""
+        return Model(
+            graph, self.names, self.values, self.observed, self.order, self.doubts,
+            self.equivalences, self.orders,
+        )  # fmt: skip
 
     def domains(self) -> dict[str, tuple[str, ...]]:
         """Value names of every variable, observed ones included, in the author's order."""
@@ -201,9 +279,11 @@ class Model(HtmlRepr):
 
 def model(
     values: Mapping[str, Sequence[str]],
-    factors: Sequence[tuple[Sequence[str], ArrayLike]],
+    factors: Sequence[tuple[Sequence[str], ArrayLike] | NoisyGate],
 ) -> Model:
     """Build a small model by names; tables hold weights (not logarithms), last variable fastest.
+
+    Beside tables, factors may be noisy gates: `om.noisy_or("fever", {"flu": 0.8, "cold": 0.3})`.
 
     >>> coin = model({"coin": ["heads", "tails"]}, [(["coin"], [3, 1])])
     >>> coin.graph.variables
@@ -215,8 +295,23 @@ def model(
         if len(set(values[name])) != len(values[name]):
             twice = Counter(values[name]).most_common(1)[0][0]
             raise InputError(f"two values of variable {quote(name)} are called {quote(twice)}")
-    builder = Builder([len(values[name]) for name in names])
-    for scope, weights in factors:
+    gates = {
+        place: gate.resolve(values)
+        for place, gate in enumerate(factors)
+        if isinstance(gate, NoisyGate)
+    }
+    helpers = add_helpers(gates.values(), values)
+    builder = Builder([len(domain) for domain in [*values.values(), *helpers.values()]])
+    tables = SharedTables(builder)
+    helper = len(names)
+    for place, factor in enumerate(factors):
+        if isinstance(factor, NoisyGate):
+            for members, link in gates[place].chain(helper, index):
+                with np.errstate(divide="ignore"):
+                    builder.add_factors([members], tables.number(np.log(link)))
+            helper += gates[place].helpers
+            continue
+        scope, weights = factor
         table = np.asarray(weights, dtype=np.float64)
         if (table < 0).any():
             raise InputError(f"factor over {list(scope)} has a negative weight")
@@ -225,4 +320,5 @@ def model(
             raise InputError(f"factor over {list(scope)} reads {quote(unknown[0])}, not a variable")
         with np.errstate(divide="ignore"):
             builder.add_factor([index[name] for name in scope], np.log(table))
-    return Model(builder.build(), names, tuple(tuple(values[name]) for name in names))
+    domains = {**{name: tuple(values[name]) for name in names}, **helpers}
+    return Model(builder.build(), tuple(domains), tuple(domains.values()), order=names)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, Numbers, lengths, readonly
-from orbitmc.errors import ContradictionError, InputError
+from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import (
@@ -240,14 +240,73 @@ def side_by_side(graphs: Sequence[FactorGraph]) -> FactorGraph:
 
 
 def at_beta(graph: FactorGraph, beta: float) -> FactorGraph:
-    """The graph at another inverse temperature above 0: all log-weights times `beta`."""
+    """The graph at another inverse temperature: all log-weights times `beta`, 0 or more.
+
+    What is impossible stays so.
+    """
+    if beta == 0:
+        table = np.where(np.isneginf(graph.table), -np.inf, 0.0)
+        return graph._replace(table=readonly(table), constant=0.0)
     return graph._replace(table=readonly(graph.table * beta), constant=graph.constant * beta)
 
 
 def require_beta(beta: float) -> None:
     """Refuse an inverse temperature that makes no sense."""
-    if not 0.0 < beta < math.inf:
-        raise InputError(f"beta is a number above 0, not {beta}")
+    if not 0.0 <= beta < math.inf:
+        raise InputError(f"beta is a number, 0 or above, not {beta}")
+
+
+MOST_SUMMED_ENTRIES = 2**20  # of a table that variables are summed out of
+
+
+def sum_out(graph: FactorGraph, variables: Sequence[int]) -> FactorGraph:
+    """The graph of the other variables, with what the factors of each of these sum to.
+
+    >>> import orbitmc as om
+    >>> chain = om.ising_grid(1, 3, 0.5).graph
+    >>> sum_out(chain, [1]).full_table(0).round(4).tolist()
+    [[1.1269, 0.6931], [0.6931, 1.1269]]
+    """
+    gone = set(variables)
+    touched = [f for f in range(graph.factors) if gone.intersection(graph.scope_of(f).tolist())]
+    pieces: list[Factor] = [
+        (tuple(graph.scope_of(factor).tolist()), graph.full_table(factor)) for factor in touched
+    ]
+    for variable in variables:
+        reading = [place for place, (scope, _) in enumerate(pieces) if variable in scope]
+        product = _summed(graph, [pieces[place] for place in reading], variable)
+        first = reading[0] if reading else len(pieces)
+        pieces = [piece for place, piece in enumerate(pieces) if place not in reading]
+        pieces.insert(first, product)
+    left = np.array([v for v in range(graph.variables) if v not in gone], dtype=np.int64)
+    renamed = np.full(graph.variables, -1, dtype=np.int64)
+    renamed[left] = np.arange(len(left))
+    builder = Builder(graph.cardinality[left])
+    alone = np.ones(graph.factors, dtype=np.bool_)
+    alone[touched] = False
+    copy_factors(graph, np.flatnonzero(alone), builder, renamed)
+    builder.constant = graph.constant
+    for scope, table in pieces:
+        builder.add_factor(renamed[list(scope)].tolist(), table)
+    return builder.build()
+
+
+def _summed(graph: FactorGraph, factors: Sequence[Factor], variable: int) -> Factor:
+    """The product of some tables, summed over a variable."""
+    scope = tuple(dict.fromkeys(v for read, _ in factors for v in read if v != variable))
+    shape = [int(graph.cardinality[v]) for v in (variable, *scope)]
+    if math.prod(shape) > MOST_SUMMED_ENTRIES:
+        raise LimitError(
+            f"a table of {len(scope)} variables would have {math.prod(shape[1:]):.3g} entries, the "
+            f"limit is {MOST_SUMMED_ENTRIES:,}"
+        )
+    product = np.zeros(shape)
+    for read, table in factors:
+        axes = [(variable, *scope).index(v) for v in read]
+        order = np.argsort(axes)
+        sizes = [shape[axis] if axis in axes else 1 for axis in range(len(shape))]
+        product = product + table.transpose(order).reshape(sizes)
+    return scope, np.logaddexp.reduce(product, axis=0)
 
 
 def extend(graph: FactorGraph, factors: Sequence[Factor], sizes: Sequence[int] = ()) -> FactorGraph:

@@ -135,9 +135,9 @@ def best(
         refuse_counting(chosen)
         names = resolve_query(query, model)
         model.require_all_factors()
-        incumbent = _solve_from_cache(model, evidence, chosen, k)
+        incumbent = None if model.helpers else _solve_from_cache(model, evidence, chosen, k)
         if incumbent is None:
-            seen = model.given(evidence)
+            seen = model.given(evidence).without_helpers()
             states = _in_names(seen, _solve(seen, chosen, k, progress))
         else:
             states = _in_names(model, incumbent)

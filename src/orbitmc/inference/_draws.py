@@ -21,7 +21,7 @@ from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED, EXACT, FEW, GOOD
 from orbitmc.exact.draws import independent_states, state_bytes
 from orbitmc.graph.evidence import Evidence
-from orbitmc.graph.log_weights import log_weights_of_parts
+from orbitmc.graph.log_weights import log_weights_of_parts, partial_log_weight
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about, run_chains, summarise_run
 from orbitmc.inference.plan import Plan, describe_cost, plan_model
@@ -178,7 +178,7 @@ class DrawsQuestion:
         for place, target in enumerate(self.targets):
             known = target.known
             flat[:, place] = target.meaning[states[target.variable]] if known is None else known
-        weights = weigh_states(plan.model.graph, states).reshape(self.chains, samples)
+        weights = weigh_visible(plan.model, states).reshape(self.chains, samples)
         about = replace(
             exact_about(plan),
             reason=f"{describe_cost(elimination)}; draws are independent",
@@ -255,7 +255,7 @@ class _StateRecorder:
 
     def __init__(self, names: Sequence[Target], plan: Plan, samples: int, chains: int) -> None:
         self.lanes, self.chains = plan.settings.lane_count, chains
-        self.graph = plan.model.graph
+        self.model = plan.model
         self.values = np.zeros((chains, samples, len(names)), dtype=_dtype(names))
         self.log_weight = np.zeros((chains, samples))
         self.meaning = _meanings(names)
@@ -276,7 +276,7 @@ class _StateRecorder:
         count = min(self.lanes, self.chains - first)
         rows, place = slice(first, first + count), recorded % self.values.shape[1]
         states = states[:, :count]
-        self.log_weight[rows, place] = weigh_states(self.graph, states)
+        self.log_weight[rows, place] = weigh_visible(self.model, states)
         drawn: NDArray[Any] = states[self.variable]
         if self.meaning is not None:
             drawn = np.take_along_axis(self.meaning, drawn.astype(np.int64), axis=1)
@@ -320,6 +320,53 @@ def weigh_states(graph: FactorGraph, states: NDArray[Any]) -> Floats:
     return np.concatenate(log_weights)
 
 
+def weigh_visible(model: Model, states: NDArray[Any]) -> Floats:
+    """The log-weight of each state, summed over helpers that nobody sees."""
+    graph = model.graph
+    if not model.helpers:
+        return weigh_states(graph, states)
+    helpers = [v for v, name in enumerate(model.names) if name in model.helpers]
+    read = np.isin(graph.scope, helpers)
+    touched = np.bincount(graph.factor_of_edge[read], minlength=graph.factors) > 0
+    rest = np.flatnonzero(~touched).astype(np.uint32)
+    values = np.ascontiguousarray(states, dtype=np.uint8)
+    total: Floats = graph.constant + partial_log_weight(graph, rest, values)
+    pieces = [_given_seen(graph, f, {*helpers}, states) for f in np.flatnonzero(touched).tolist()]
+    for helper in helpers:
+        together = [piece for piece in pieces if helper in piece[0]]
+        pieces = [piece for piece in pieces if helper not in piece[0]]
+        pieces.append(_sum_over(helper, together))
+    return total + sum(table for _, table in pieces)
+
+
+Piece = tuple[tuple[int, ...], Floats]
+"""Helpers, and a log-potential for each of their joint values in each state."""
+
+
+def _sum_over(helper: int, pieces: Sequence[Piece]) -> Piece:
+    """What tables that read a helper sum to."""
+    scope = tuple(dict.fromkeys(v for read, _ in pieces for v in read if v != helper))
+    axes, product = (helper, *scope), np.zeros(1)
+    for read, table in pieces:
+        order = sorted(range(len(read)), key=lambda axis: axes.index(read[axis]))
+        sizes = [table.shape[read.index(v)] if v in read else 1 for v in axes]
+        product = product + table.transpose(*order, len(read)).reshape(*sizes, -1)
+    return scope, np.logaddexp.reduce(product, axis=0)
+
+
+def _given_seen(graph: FactorGraph, factor: int, helpers: set[int], states: NDArray[Any]) -> Piece:
+    """A factor as a table of its helpers, with an entry for each state of the others."""
+    scope = graph.scope_of(factor).tolist()
+    axes = [axis for axis, v in enumerate(scope) if v in helpers]
+    seen = [axis for axis, v in enumerate(scope) if v not in helpers]
+    table = graph.full_table(factor).transpose(*axes, *seen)
+    where = tuple(states[scope[axis]] for axis in seen)
+    if not where:
+        table = np.repeat(table[..., None], states.shape[1], axis=-1)
+        return tuple(scope[axis] for axis in axes), table
+    return tuple(scope[axis] for axis in axes), table[(..., *where)]
+
+
 def _worst(marginals: Marginals) -> str:
     """The first verdict that is not to be believed, or that all is well."""
     doubted = [verdict for verdict in marginals.verdicts() if verdict not in BELIEVED]
@@ -331,7 +378,7 @@ def _draws(
 ) -> Draws:
     return Draws(
         names=tuple(target.name for target in names),
-        domains=tuple(target.values for target in names),
+        value_names=tuple(target.values for target in names),
         values=values,
         log_weight=weights,
         verdict=verdict,

@@ -12,9 +12,9 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
-from orbitmc.estimate.features import column_means, worst_verdict
+from orbitmc.estimate.features import column_means, half_width, jackknife, worst_verdict
 from orbitmc.estimate.marginals import About
-from orbitmc.estimate.statistics import LEVEL, standard_errors
+from orbitmc.estimate.statistics import standard_errors
 from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
@@ -144,11 +144,15 @@ def _information(table: Floats) -> float:
     apart = np.outer(table.sum(axis=1), table.sum(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = xlogy(table, table / np.where(apart > 0, apart, 1.0))
-    return max(0.0, float(logs.sum()))
+    nats = float(logs.sum())
+    return nats if nats > ROUNDING else 0.0
 
 
 def _sort_by_information(estimates: dict[str, Estimate]) -> dict[str, Estimate]:
     return dict(sorted(estimates.items(), key=lambda pair: -pair[1].value))
+
+
+ROUNDING = 1e-14  # nats: what is smaller is an error of sums
 
 
 class PairsFeature:
@@ -177,18 +181,12 @@ def _jackknife(
     noted: FeatureEstimate, pair: JointFeature, rows: slice, feature: PairsFeature
 ) -> Estimate:
     """The jackknife over columns: it takes off what noise alone would add, and gives an error."""
-    from scipy.special import stdtrit
-
     pair_sums = [sums[:, rows] for sums in noted.sums]
     seen = noted.over(pair_sums)
     means = column_means(pair_sums, noted.recorded, noted.lanes)
-    columns, whole = means.shape[1], means.sum(axis=1)
-    without = np.array([_information(_table(whole - means[:, c], pair)) for c in range(columns)])
-    plain = _information(_table(whole, pair))
-    value = max(0.0, columns * plain - (columns - 1) * float(without.mean()))
-    spread = float(np.sqrt((columns - 1) * without.var()))
-    error = max(spread, float((1.0 / seen.states).max()))
-    half = float(stdtrit(columns - 1, 0.5 + LEVEL / 2)) * error
+    value, spread = jackknife(lambda sums: _information(_table(sums, pair)), means)
+    value, error = max(0.0, value), max(spread, float((1.0 / seen.states).max()))
+    half = half_width(error, means.shape[1])
     places = {v: k for k, v in enumerate(feature.variables.tolist())}
     verdicts = [noted.verdicts[places[v]] for v in pair.variables.tolist()]
     return Estimate(

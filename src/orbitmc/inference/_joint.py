@@ -20,7 +20,8 @@ from orbitmc.estimate.features import worst_verdict
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import EXACT
-from orbitmc.exact.joints import MOST_JOINT_ENTRIES, joints, tie_scopes
+from orbitmc.exact.joints import joints, tie_scopes
+from orbitmc.exact.problem import MOST_JOINT_ENTRIES
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about
@@ -30,7 +31,7 @@ from orbitmc.inference.feature_sampling import (
     variables_of,
 )
 from orbitmc.inference.plan import Plan, plan_model
-from orbitmc.inference.query import NO_VARIABLE, Query, Target, View
+from orbitmc.inference.query import NO_VARIABLE, Query, Target, View, has_learned_tables
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def joint(
     def bind(view: View) -> JointQuestion:
         return JointQuestion(view, view.named(listed))
 
-    query = Query(model, evidence, bind, count, bind)
+    finish = inference.joint_errors(model, evidence) if has_learned_tables(model) else None
+    query = Query(model, evidence, bind, count, bind, finish=finish)
     return answer(query, merge_options(settings, options), watchers)
 
 

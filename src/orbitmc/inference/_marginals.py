@@ -34,6 +34,7 @@ from orbitmc.inference.query import (
     Query,
     Scope,
     View,
+    has_learned_tables,
     require_plain,
     require_program,
     resolve_query,
@@ -126,6 +127,7 @@ def marginals_query(
         else lambda settings: inference.count_marginals(model, settings, provenance),
         lambda view: MarginalsQuestion(view, None, None, provenance_if_ground()),
         None if isinstance(model, Model) else lambda: inference.CellMarginals(model),
+        inference.marginal_errors(model, evidence) if has_learned_tables(model) else None,
     )
 
 
@@ -202,7 +204,7 @@ class MarginalsQuestion:
         both = concatenate_columns([exact.columns, sampled.columns])
         place = {name: number for number, name in enumerate(both.names)}
         order = np.array([place[name] for name in self.view.model.order], dtype=np.int64)
-        count, rest = len(beside.model.names), len(plan.model.names)
+        count, rest = len(beside.model.free_names), len(plan.model.free_names)
         about = replace(
             sampled.about,
             reason=f"{count:,} variables in components of their own: {beside.reason}; "

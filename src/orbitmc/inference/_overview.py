@@ -15,6 +15,7 @@ from orbitmc.estimate.marginals import Checks, GroupTexts, Marginals, Provenance
 from orbitmc.exact.groups import predict_marginals
 from orbitmc.formats.assembly import Rows, row_doubts, wrong_tables
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.fringe import Fringe
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components, relevant
@@ -99,8 +100,8 @@ def overview(model: Model, *, query: Sequence[str] | None = None, memory: int = 
     graph = model.graph
     domains = possible_values(graph) if graph.has_zeros() else None
     degrees = _degrees(graph)
-    parts = np.bincount(components(graph))
-    sizes, counts = np.unique(graph.cardinality, return_counts=True)
+    parts = np.bincount(components(graph)[_seen(model)])
+    sizes, counts = np.unique(graph.cardinality[_seen(model)], return_counts=True)
     used = _entries(graph)
     settings = Settings(memory=memory)
     sampling = fit_to_budget(graph, settings)
@@ -111,7 +112,7 @@ def overview(model: Model, *, query: Sequence[str] | None = None, memory: int = 
     return Overview(
         variables=len(model.order),
         observed=len(model.observed),
-        forced=len(_count_forced(domains)),
+        forced=len(_forced(model, domains)),
         factors=graph.first_clause,
         clauses=graph.factors - graph.first_clause,
         tables=len(np.unique(graph.table_of)),
@@ -124,14 +125,25 @@ def overview(model: Model, *, query: Sequence[str] | None = None, memory: int = 
         components=len(parts),
         largest_component=int(parts.max(initial=0)),
         exact=exact,
-        needed=len(needed.names),
-        exact_variables=len(needed.names) - (0 if sampled is None else len(sampled.names)),
-        summed_out=0 if fringe is None else len(fringe.network),
+        needed=int(_seen(needed).sum()),
+        exact_variables=int(_seen(needed).sum() - (0 if sampled is None else _seen(sampled).sum())),
+        summed_out=0 if fringe is None or sampled is None else _summed_out(sampled, fringe),
         packs=sampling.pack_count,
         lanes=sampling.lane_count,
         sampling_bytes=sampling_bytes(graph, sampling),
         remarks=tuple(_remarks(model, domains, degrees)),
     )
+
+
+def _seen(model: Model) -> NDArray[np.bool_]:
+    """Which free variables people see: all but helpers."""
+    return np.array([name not in model.helpers for name in model.names], dtype=np.bool_)
+
+
+def _summed_out(model: Model, fringe: Fringe) -> int:
+    """How many variables that people see a fringe sums out."""
+    seen = _seen(model)
+    return sum(bool(seen[step.variable]) for step in fringe.network)
 
 
 def _needed(model: Model, query: Sequence[str] | None) -> Model:
@@ -203,11 +215,12 @@ def _exact_cost(model: Model, memory: int) -> ExactCost:
     return ExactCost(plan.bytes, plan.seconds, plan.width, refusal)
 
 
-def _count_forced(domains: Domains | None) -> list[int]:
+def _forced(model: Model, domains: Domains | None) -> list[int]:
+    """Variables that people see and that have one possible value."""
     if domains is None or len(domains.value_start) < 2:
         return []
     left = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
-    return np.flatnonzero(left == 1).tolist()
+    return np.flatnonzero((left == 1) & _seen(model)).tolist()
 
 
 def _remarks(model: Model, domains: Domains | None, degrees: NDArray[np.int64]) -> list[str]:
@@ -273,7 +286,7 @@ def _remarks_on_zeros(model: Model, domains: Domains | None) -> list[str]:
     if domains is None:
         return []
     remarks = []
-    forced = _count_forced(domains)
+    forced = _forced(model, domains)
     if forced:
         remarks.append(f"constraints leave one value only to {_name_some(model, forced)}")
     remarks.append(
@@ -284,8 +297,9 @@ def _remarks_on_zeros(model: Model, domains: Domains | None) -> list[str]:
 
 
 def _name_some(model: Model, variables: Any) -> str:
-    names = [model.names[variable] for variable in variables[:NAMED]]
-    more = len(variables) - len(names)
+    seen = [model.names[v] for v in variables if model.names[v] not in model.helpers]
+    names = seen[:NAMED]
+    more = len(seen) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from orbitmc import inference
-from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.arrays import Bytes, Floats, Numbers
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
@@ -50,7 +50,16 @@ from orbitmc.inference.feature_sampling import (
     variables_of,
 )
 from orbitmc.inference.plan import Plan, plan_model
-from orbitmc.inference.query import Query, Target, View, atom_targets, reindex, restrict
+from orbitmc.inference.query import (
+    Query,
+    Target,
+    View,
+    atom_targets,
+    has_learned_tables,
+    reindex,
+    restrict,
+    view_of,
+)
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 from orbitmc.mln.grounding.atoms import constant_text
 from orbitmc.mln.grounding.queries import Pattern
@@ -98,7 +107,11 @@ def probability(
     def bind(view: View) -> EventQuestion:
         return EventQuestion(view, *_read_events(event, given, view))
 
-    query = Query(model, evidence, bind, count, bind)
+    finish = None
+    if has_learned_tables(model):
+        told = EventQuestion(view_of(model), *_read_events(event, given, view_of(model)))
+        finish = inference.event_errors(model, evidence, told.scope, told.holds)
+    query = Query(model, evidence, bind, count, bind, finish=finish)
     return answer(query, merge_options(settings, options), watchers)
 
 
@@ -135,16 +148,20 @@ class EventQuestion:
     ) -> Estimate | None:
         """The answer from the joint table of all names; None if what is given is too rare."""
         table = row.tables([self.scope])[0]
-        places = dict(zip(self.scope, np.indices(table.shape), strict=True))
-
-        def values(name: Target) -> Any:
-            return name.meaning[places[name.variable]]
-
-        holds = np.where(truth(self.given, values), table, 0.0)
-        both = np.where(truth(self.event, values), holds, 0.0)
+        event, given = self.holds(dict(zip(self.scope, np.indices(table.shape), strict=True)))
+        holds = np.where(given, table, 0.0)
+        both = np.where(event, holds, 0.0)
         if holds.sum() < RARE:
             return None
         return certain(min(1.0, float(both.sum() / holds.sum())), row.about)
+
+    def holds(self, values: Mapping[int, Numbers]) -> tuple[Any, Any]:
+        """Whether the event holds, and whether what is given does, by the values of variables."""
+
+        def value_of(name: Target) -> Any:
+            return name.meaning[values[name.variable]]
+
+        return truth(self.event, value_of), truth(self.given, value_of)
 
     def plan(self, settings: Settings) -> Plan:
         self._condition()

@@ -57,6 +57,7 @@ def sensitivity(
         raise InputError(f"the threshold is a probability between 0 and 1, not {threshold!r}")
     if not isinstance(model, Model):
         raise InputError("the sensitivity is known for Bayesian networks, not for programs")
+    model = model.without_helpers()
     families = families_of_network(model)
     asked = read_event(event, view_of(model), "event")
     masks = masks_of(asked)

@@ -22,7 +22,7 @@ from orbitmc._util.loading import LateModule
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.estimate.marginals import About, Marginals, Places, certain_columns
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
-from orbitmc.exact.problem import Problem, Scope, prepare
+from orbitmc.exact.problem import MOST_JOINT_ENTRIES, Problem, Scope, prepare
 from orbitmc.exact.templates import Elimination, Template, Upward, template
 from orbitmc.graph.evidence import Evidence, ResolvedEvidence, as_mapping, resolve
 from orbitmc.graph.log_weights import exact_sum, large_factors
@@ -196,7 +196,7 @@ def find_elimination(
     """Eliminate a small model with evidence; None where others must look at it."""
     begun = time.perf_counter()
     row = find_row(model, evidence, settings)
-    if row is None:
+    if row is None or _are_too_large(model, tied):
         return None
     elimination = _elimination(model, row.observed, row.soft, tuple(tied))
     if elimination is None or not is_affordable(elimination.template, settings):
@@ -239,6 +239,12 @@ def numbers_in(template: Template, values: Mapping[int, int]) -> Numbers | None:
     pairs = zip(template.number, values.values(), strict=True)
     row = np.array([numbers[value] for numbers, value in pairs], np.int64)
     return None if (row < 0).any() else row.reshape(-1, 1)
+
+
+def _are_too_large(model: Model, tied: Sequence[Scope]) -> bool:
+    """Whether some joint table has more entries than any may have."""
+    sizes = model.graph.cardinality
+    return any(math.prod(sizes[list(scope)].tolist()) > MOST_JOINT_ENTRIES for scope in tied)
 
 
 def _is_cacheable(model: Model, settings: Settings) -> bool:

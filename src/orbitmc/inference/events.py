@@ -174,9 +174,10 @@ def masks_of(event: Event) -> dict[int, NDArray[np.bool_]] | None:
 TOKEN = re.compile(
     r"""\s*(?:(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
     r"""|(?P<sign>==|!=|<>|<=|>=|&&|\|\||[=<>&|!~(),\[\]{}])"""
-    r"""|(?P<word>[^\s'"=<>&|!~(),\[\]{}]+)|(?P<wrong>\S)|(?P<end>\Z))""",
+    r"""|(?P<word>(?!(?i:in)\[)[^\s'"=<>&|!~(),\[\]{}]+\[[0-9]+\]|[^\s'"=<>&|!~(),\[\]{}]+)"""
+    r"""|(?P<wrong>\S)|(?P<end>\Z))""",
     re.DOTALL,
-)
+)  # a name may end in a time, as rain[3] does
 WORDS: Mapping[str, str] = {
     **dict.fromkeys(("and", "&", "&&"), "and"),
     **dict.fromkeys(("or", "|", "||"), "or"),

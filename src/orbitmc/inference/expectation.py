@@ -22,6 +22,7 @@ from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import FEW
 from orbitmc.exact.draws import independent_states
 from orbitmc.exact.joints import joints, tie_scopes
+from orbitmc.exact.problem import MOST_JOINT_ENTRIES
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about
@@ -315,13 +316,22 @@ class ExpectationQuestion:
                 self.view.model,
                 settings,
                 lambda graph, s=scopes: tie_scopes(graph, s),  # type: ignore[misc]
+                too_wide=self._describe_width(scopes),
                 collapses=True,
+                features=features,
             )
             if plan.elimination is None:
                 return plan
             self.means = self._means(used, scopes, joints(plan.one_elimination, scopes))
             if self.means is not None:
                 return plan
+
+    def _describe_width(self, scopes: Sequence[Scope]) -> str:
+        """Why no elimination has the joint of what a function looks at; nothing if one may."""
+        sizes, most = self.view.model.graph.cardinality, max(map(len, scopes), default=0)
+        entries = max((math.prod(sizes[list(scope)].tolist()) for scope in scopes), default=0)
+        too_large = entries > MOST_JOINT_ENTRIES
+        return f"a function looks at {most:,} variables, too many for a table" if too_large else ""
 
     def from_elimination(self, plan: Plan) -> Estimates:
         assert self.means is not None

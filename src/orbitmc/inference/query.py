@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,11 @@ def _names_in(text: str, model: Model) -> list[str]:
     if text in model.order:
         return [text]
     return [name for part in text.split(",") if (name := part.strip())]
+
+
+def has_learned_tables(model: object) -> TypeGuard[Model]:
+    """Whether it is a network of which it is known how sure its tables are."""
+    return isinstance(model, Model) and model.precision is not None
 
 
 def require_program(model: object) -> None:
@@ -308,6 +313,7 @@ class Query(Generic[Answer]):
     Of a program, `count` answers without grounding, or gives None if that is not wanted. A question
     that looks at nothing but samples may be put to a program whose equivalence relations are not
     ground; `in_pairs` binds it. `in_cells` samples the cells of a program that is not ground.
+    `finish` adds to the answer what follows from the model as it was given.
     """
 
     model: Model | Program
@@ -316,3 +322,4 @@ class Query(Generic[Answer]):
     count: Callable[[Settings], Answer | None] | None = None
     in_pairs: Callable[[View], Question[Answer]] | None = None
     in_cells: Callable[[], Question[Answer]] | None = None
+    finish: Callable[[Answer, Settings], Answer] | None = None

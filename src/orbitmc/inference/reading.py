@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from orbitmc import inference
 from orbitmc._util.text import MEMORY, suffix
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.formats.registry import read as read_model
 from orbitmc.graph.model import Model
 
@@ -43,4 +43,8 @@ def read(
         raise InputError(
             f"{named}: only Markov logic programs (.mln, .pracmln) have that", source=str(path)
         )
-    return read_model(path, memory=memory)
+    model = read_model(path, memory=memory)
+    if model.precision is not None:
+        with attribute_to_file(str(path)):
+            inference.free_entries(model)  # refuses what does not fit the tables
+    return model

@@ -69,7 +69,10 @@ def to_dimod(model: Model, beta: float = 1.0, *, vartype: str | None = None) -> 
     -2.5
     """
     require_beta(beta)
+    if beta == 0:
+        raise InputError("beta is a number above 0, not 0: all energies would be infinite")
     model.require_all_factors()
+    model = model.without_helpers()
     kind = _vartype(model) if vartype is None else str(vartype).upper()
     if kind not in VARTYPE_VALUES:
         raise InputError(f"vartype is SPIN or BINARY, not {vartype!r}")

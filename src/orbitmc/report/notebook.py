@@ -11,18 +11,15 @@ from numpy.typing import NDArray
 
 from orbitmc._util.text import format_order
 from orbitmc.estimate.answers import (
-    HEADINGS,
     BestStates,
     Draws,
     Estimate,
     Estimates,
     Joint,
     Sweep,
-    format_rung,
 )
 from orbitmc.estimate.formatting import (
     CERTAIN_HEADINGS,
-    SAMPLED_HEADINGS,
     count,
     headings,
     probability,
@@ -47,8 +44,8 @@ NUMBER_COLUMNS = ("P", "±", "95 % interval", "ESS", "R-hat")
 
 def marginal_table(answer: Marginals, most: int) -> tuple[str, int]:
     """A table of at most so many rows, doubted variables first; and how many are left out."""
-    columns, short = answer.columns, headings(answer) == CERTAIN_HEADINGS
-    variable, value, *others = CERTAIN_HEADINGS if short else SAMPLED_HEADINGS
+    columns, (variable, value, *others) = answer.columns, headings(answer)
+    cells = len(others) + 2 - len(CERTAIN_HEADINGS)
     titles = [variable, value, "", *others]
     head = "".join(
         f'<th class="n">{word}</th>' if word in NUMBER_COLUMNS else f"<th>{word}</th>"
@@ -60,7 +57,7 @@ def marginal_table(answer: Marginals, most: int) -> tuple[str, int]:
         size = int(columns.start[place + 1] - columns.start[place])
         if count_shown + size > most and count_shown:
             break
-        rows.extend(_rows(columns, int(place), short, most))
+        rows.extend(_rows(columns, int(place), cells, most))
         count_shown += min(size, most)
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return f'<table class="marginals">{body}</table>', len(columns.probability) - count_shown
@@ -76,8 +73,8 @@ def _verdict_rank(verdict: str) -> int:
     return 0 if verdict not in BELIEVED else 2 if verdict in LAST else 1
 
 
-def _rows(columns: Columns, place: int, short: bool, most: int) -> Iterator[str]:
-    """The values of one variable, the most probable first."""
+def _rows(columns: Columns, place: int, cells: int, most: int) -> Iterator[str]:
+    """The values of one variable, the most probable first, with so many cells about errors."""
     word = VERDICTS[columns.verdict[place]]
     kind, name = tone(word), safe(columns.names[place])
     rows = np.arange(columns.start[place], columns.start[place + 1])
@@ -88,7 +85,7 @@ def _rows(columns: Columns, place: int, short: bool, most: int) -> Iterator[str]
         p, low, high = (
             float(column[at]) for column in (columns.probability, columns.low, columns.high)
         )
-        numbers = "" if short else _errors(columns, at)
+        numbers = "".join(f'<td class="n">{cell}</td>' for cell in _errors(columns, at)[:cells])
         yield (
             f'<tr class="{kind}"><td class="{"r" if again else "v"}">{name}</td>'
             f"<td>{safe(values[k])}</td><td>{bar(p, low, high, kind)}</td>"
@@ -96,18 +93,17 @@ def _rows(columns: Columns, place: int, short: bool, most: int) -> Iterator[str]
         )
 
 
-def _errors(columns: Columns, at: int) -> str:
-    """Cells of error, interval, ESS and R-hat; empty where there is no error."""
-    if not math.isfinite(columns.ess[at]):
-        return "<td></td>" * 4
+def _errors(columns: Columns, at: int) -> tuple[str, str, str, str]:
+    """Error, interval, ESS and R-hat; empty where there is no error."""
+    if not math.isfinite(columns.ess[at]) and columns.standard_error[at] == 0.0:
+        return "", "", "", ""
     low, high = float(columns.low[at]), float(columns.high[at])
-    cells = (
+    return (
         probability(float(columns.standard_error[at])),
         f"{probability(low)}…{probability(high)}",
         count(float(columns.ess[at])),
         r_hat_in_words(float(columns.r_hat[at])),
     )
-    return "".join(f'<td class="n">{cell}</td>' for cell in cells)
 
 
 MOST_NOTEBOOK_ROWS = 200
@@ -147,6 +143,10 @@ def _model(model: Model) -> str:
     drawing = draw_graph(model)
     large = f"<p class=quiet>no drawing: more than {MOST_VARIABLES_DRAWN} variables</p>"
     return f"<p><b>Model</b>: {model_summary(model)}</p>" + (drawing or large)
+
+
+def _learned(learned: om.Learned | om.LearnedField) -> str:
+    return paragraph(f"<b>{safe(str(learned))}</b>") + _model(learned)
 
 
 def _marginals(answer: Marginals) -> str:
@@ -223,8 +223,9 @@ def _draws(answer: Draws) -> str:
 
 
 def _sweep(answer: Sweep) -> str:
-    rows = [[safe(word) for word in format_rung(rung)] for rung in answer[:MOST_NOTEBOOK_ROWS]]
-    return table(HEADINGS, rows, numbers=range(5))
+    rows = [[safe(word) for word in row] for row in answer.rows()[:MOST_NOTEBOOK_ROWS]]
+    numbers = range(5) if len(answer.headings) > 5 else (0, 2, 3)
+    return table(answer.headings, rows, numbers=numbers)
 
 
 def _best(answer: BestStates) -> str:
@@ -258,6 +259,8 @@ def _program(program: Any) -> str:
 
 RENDERERS: Mapping[str, Callable[[Any], str]] = {
     "Model": _model,
+    "Learned": _learned,
+    "LearnedField": _learned,
     "MarkovLogic": _program,
     "Marginals": _marginals,
     "Joint": _joint,

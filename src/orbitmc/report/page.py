@@ -76,7 +76,9 @@ def verdict_counts(answer: Marginals) -> str:
 def health(answer: Marginals) -> str:
     """R-hat, effective samples, persistence, and the variables that need a look."""
     if answer.about.is_exact:
-        return verdict_counts(answer) + paragraph("An exact answer has no chains.")
+        source = answer.about.errors_from
+        errors = f" Errors and intervals come from {safe(source)}." if source else ""
+        return verdict_counts(answer) + paragraph(f"An exact answer has no chains.{errors}")
     sampled = np.isfinite(answer.columns.ess)
     counts = verdict_counts(answer)
     if not sampled.any():
@@ -326,6 +328,11 @@ def methods_paragraph(answer: Marginals) -> str:
         return (
             f"Marginals of {variables} were computed exactly by {way} with orbitmc "
             f"{__version__} ({about.seconds:.2g} s)."
+            + (
+                f" Standard errors come from {about.errors_from}, by the delta method."
+                if about.errors_from
+                else ""
+            )
         )
     r_hat, ess = worst(answer)
     errors = answer.columns.standard_error

@@ -70,7 +70,8 @@ def _jumps(outcomes: Mapping[str, int]) -> str:
 def verdict(answer: Marginals) -> str:
     """Say whether to believe the numbers, and if not, what to do: the same words everywhere."""
     if answer.about.is_exact:
-        return "exact: no sampling error"
+        source = answer.about.errors_from
+        return f"exact: no sampling error{f'; errors from {source}' if source else ''}"
     counts = answer.verdicts()
     if answer.about.interrupted:
         return "interrupted: the answer uses the samples so far; " + _state(answer, counts)

@@ -307,11 +307,13 @@ PUSHES = 80
 
 def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
     """Dots and lines for up to forty free variables, or nothing; an orbit shares a colour."""
-    count = model.graph.variables
+    seen = [place for place, name in enumerate(model.names) if name not in model.helpers]
+    count = len(seen)
     if not 0 < count <= MOST_VARIABLES_DRAWN:
         return ""
-    edges = _edges(model)
-    labels = [safe(name, LONG if count <= FEW_NAMES else SHORT) for name in model.names]
+    names = [model.names[place] for place in seen]
+    edges = _edges(model, seen)
+    labels = [safe(name, LONG if count <= FEW_NAMES else SHORT) for name in names]
     turned = _turn(_layout(count, edges), edges)
     height = _height(turned)
     places = _untangle(_stretch(turned, height), labels, height)
@@ -321,11 +323,12 @@ def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
         for a, b in edges
     )
     dots = "".join(
-        f'<g><title>{safe(name)}</title><circle class="v o{(orbit_of or {}).get(place, 0) % 8}" '
+        f"<g><title>{safe(name)}</title>"
+        f'<circle class="v o{(orbit_of or {}).get(seen[place], 0) % 8}" '
         f'cx="{places[place, 0]:.0f}" cy="{places[place, 1]:.0f}" r="6"/>'
         f'<text x="{places[place, 0]:.0f}" y="{places[place, 1] - 9:.0f}" '
         f'text-anchor="middle">{labels[place]}</text></g>'
-        for place, name in enumerate(model.names)
+        for place, name in enumerate(names)
     )
     about = f"{count} variables and the {len(edges)} pairs that share a factor"
     return (
@@ -335,12 +338,24 @@ def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
     )
 
 
-def _edges(model: Model) -> list[tuple[int, int]]:
-    """Pairs of variables that share a factor."""
+def _edges(model: Model, seen: Sequence[int]) -> list[tuple[int, int]]:
+    """Pairs of variables that share a factor, by their places among those that are seen.
+
+    Causes of a noisy gate are joined to its child, which is the last of its chain.
+    """
     graph, pairs = model.graph, set()
+    place_of = {variable: place for place, variable in enumerate(seen)}
+    causes: dict[int, list[int]] = {}  # of what a helper has so far
     for factor in range(graph.factors):
-        scope = sorted(graph.scope_of(factor).tolist())
+        members = graph.scope_of(factor).tolist()
+        scope = sorted(place_of[v] for v in members if v in place_of)
         pairs |= {(a, b) for place, a in enumerate(scope) for b in scope[place + 1 :]}
+        before = [cause for v in members[:-1] for cause in causes.get(v, [])]
+        if members and members[-1] not in place_of:
+            causes[members[-1]] = [*before, *scope]
+        elif before:
+            child = place_of[members[-1]]
+            pairs |= {(min(cause, child), max(cause, child)) for cause in before}
     return sorted(pairs)
 
 

@@ -22,6 +22,7 @@ from orbitmc.estimate.formatting import (
     VARIABLES_AT_A_TIME,
     count,
     escape_unprintable,
+    has_error,
     headings,
     plain_table,
     probability,
@@ -142,18 +143,19 @@ def _widths(answer: Marginals) -> tuple[int, ...]:
         _longest(value for words_of in set(columns.values) for value in words_of),
     )
     p = _widest(columns.probability)
-    numbers = (p,) if titles == CERTAIN_HEADINGS else (p, *_errors(columns))
+    numbers = (p, *_errors(columns)[: len(titles) - len(CERTAIN_HEADINGS)])
     return tuple(map(max, map(len, titles), (*words, *numbers, 1)))
 
 
 def _errors(columns: Columns) -> tuple[int, int, int, int]:
-    sampled = np.isfinite(columns.ess)
-    if not sampled.any():
+    uncertain, sampled = has_error(columns), np.isfinite(columns.ess)
+    if not uncertain.any():
         return 0, 0, 0, 0
-    low, high = (_lengths(column[sampled]) for column in (columns.low, columns.high))
-    ess, r_hat = columns.ess[sampled].max(), columns.r_hat[sampled].max()
+    low, high = (_lengths(column[uncertain]) for column in (columns.low, columns.high))
+    ess = columns.ess[sampled].max(initial=0.0)
+    r_hat = columns.r_hat[sampled].max(initial=1.0)
     return (
-        _widest(columns.standard_error[sampled]),
+        _widest(columns.standard_error[uncertain]),
         int((low + 1 + high).max()),
         len(count(float(ess))),
         len(r_hat_in_words(float(r_hat))),
@@ -190,6 +192,7 @@ def json_header(about: About, *, converged: bool) -> dict[str, Any]:
         "converged": converged,
         "interrupted": about.interrupted,
         "warnings": list(about.warnings),
+        **({"errors_from": about.errors_from} if about.errors_from else {}),
     }
 
 
@@ -276,10 +279,10 @@ def estimates_csv(estimates: Estimates) -> str:
     return csv_text(("name", "value", "standard_error", "low", "high", "verdict"), rows)
 
 
-def estimates_table(estimates: Estimates) -> str:
-    """A line per name."""
+def estimates_table(estimates: Estimates, unit: str = "value") -> str:
+    """A line per name; the numbers are of such a unit."""
     sure = all(estimate.standard_error == 0.0 for estimate in estimates.values())
-    titles = ("variable", "value", "verdict") if sure else ("variable", "value", "±", "verdict")
+    titles = ("variable", unit, "verdict") if sure else ("variable", unit, "±", "verdict")
     lines = [
         (
             escape_unprintable(name),

@@ -35,7 +35,7 @@ def rebuild_model(model: Model, energy: Energy) -> Model:
         numbers = builder.add_tables(np.stack([np.zeros(len(weights)), weights], axis=1))
         builder.add_clauses(clauses.scopes, clauses.satisfying, numbers[which])
     copy_factors(model.graph, energy.hard_clauses, builder, np.arange(model.graph.variables))
-    return replace(model, graph=builder.build())
+    return model.with_graph(builder.build())
 
 
 # Make weights equal: those that are nearly so, all couplings, or no fields at all.

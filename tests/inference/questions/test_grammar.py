@@ -161,3 +161,19 @@ def test_mistakes_in_formulas_are_placed(text, said):
     with pytest.raises(InputError, match=said) as error:
         read_formula(text, program, "event")
     assert str(error.value).startswith("event:1:")
+
+
+def test_names_with_times_need_no_quotes():
+    values = ["a", "b"]
+    model = om.model(
+        {"x[0]": values, "x[12]": values, "in": values},
+        [(["x[0]"], [0.25, 0.75]), (["x[12]"], [0.5, 0.5]), (["in"], [0.1, 0.9])],
+    )
+    for event, expected in {
+        "x[0] == 'a'": 0.25,
+        "x[0]=b and not x[12]=a": 0.375,
+        "x[0] == x[12]": 0.5,
+        "x[0] in[0]": 0.25,
+        "x[0] in ['a', 'b'] and 'x[12]' == 0": 0.5,
+    }.items():
+        assert float(om.probability(model, event)) == pytest.approx(expected), event
