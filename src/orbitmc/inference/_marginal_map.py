@@ -17,14 +17,19 @@ from orbitmc import inference
 from orbitmc._numba.compile_log import working_time
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Numbers
-from orbitmc._util.text import quote, suggestion
+from orbitmc._util.text import format_bytes, quote, suggestion
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import BestState, BestStates, Joint
 from orbitmc.estimate.features import worst_verdict
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import FEW
-from orbitmc.exact.map import map_bytes, plan_marginal_map, solve_marginal_map
+from orbitmc.exact.map import (
+    map_bytes,
+    marginal_map_seconds,
+    plan_marginal_map,
+    solve_marginal_map,
+)
 from orbitmc.exact.templates import Elimination, chunks
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
@@ -34,7 +39,6 @@ from orbitmc.inference.cache import prepare_elimination
 from orbitmc.inference.feature_sampling import sample_feature, variables_of
 from orbitmc.inference.plan import (
     Plan,
-    describe_cost,
     most_seconds,
     order_search_seconds,
     plan_model,
@@ -63,7 +67,6 @@ Progress = Callable[[float, str], None]
 
 MOST_LISTED = 2**12  # joint values that are listed with their probabilities, and sorted
 TIE = 1e-12  # probabilities that differ by less, relatively, are the same: sums are rounded
-SUMS_COST = 4.0  # times the usual cost: logarithms, once for the maxima and once for the sum
 CANDIDATES = 64  # values that are rated, at least; four for each that is asked for
 MOST_COUNTED = 2**18  # different values that are counted while chains run
 FIRST_SHARE = 0.4  # of the time there is for sampling, to find candidates
@@ -217,6 +220,13 @@ def _state(chosen: Mapping[str, str], chance: float, error: float = 0.0) -> Best
     return BestState(chosen, log, chance, error)
 
 
+def _describe_cost(plan: EliminationPlan) -> str:
+    return (
+        f"exact elimination, sums first, takes about {format_bytes(map_bytes(plan))} and "
+        f"{marginal_map_seconds(plan):.2g} s ({plan.in_words})"
+    )
+
+
 class _NothingToSumError(Exception):
     """A search for the best states of all variables does better than samples."""
 
@@ -265,15 +275,16 @@ class MarginalMap:
                 seconds=order_search_seconds(settings),
                 within=most,
             )
+            cost = _describe_cost(plan)
             if forced and map_bytes(plan) > settings.memory:
-                raise LimitError(f"{describe_cost(plan)}, too much")
+                raise LimitError(f"{cost}, too much")
         except LimitError as error:
             if forced:
                 raise
             return None, str(error)
-        if map_bytes(plan) <= settings.memory and SUMS_COST * plan.seconds <= most:
-            return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
-        return None, f"{describe_cost(plan)}, too much"
+        if map_bytes(plan) <= settings.memory and marginal_map_seconds(plan) <= most:
+            return plan, f"{cost}{describe_unused_settings(settings)}"
+        return None, f"{cost}, too much"
 
     def from_elimination(self, plan: Plan) -> BestStates:
         best = solve_marginal_map(plan.one_elimination, self.scope, self.k)
