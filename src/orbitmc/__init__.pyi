@@ -44,6 +44,7 @@ from orbitmc.inference._learn_field import LearnedField as LearnedField
 from orbitmc.inference._learn_program import LearnedProgram as LearnedProgram
 from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
+from orbitmc.inference._observables import observables as observables
 from orbitmc.inference._overview import Overview as Overview
 from orbitmc.inference._overview import overview as overview
 from orbitmc.inference._predict import predict as predict

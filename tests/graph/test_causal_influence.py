@@ -325,3 +325,32 @@ def test_gates_are_unrolled_with_their_helpers():
     answer = om.marginals(model, {"fever[3]": "yes"})
     for name in model.order:
         np.testing.assert_allclose(answer[name].probability, expected[name].probability, atol=1e-12)
+
+
+def four_causes():
+    gate = om.noisy_or("y", dict.fromkeys("abcd", 0.5))
+    return om.model(dict.fromkeys("abcdy", YES), [*(([c], [0.9, 0.1]) for c in "abcd"), gate])
+
+
+def test_equal_causes_are_symmetric_and_pictures_join_them_to_their_child(tmp_path):
+    model = four_causes()
+    om.write(model, tmp_path / "four.json")
+    done = orbitmc("symmetry", tmp_path / "four.json", "--exact-only")
+    assert "order        24" in done.stdout
+    assert "causes" not in done.stdout
+    picture = model._repr_html_()
+    assert "5 variables and the 4 pairs that share a factor" in picture
+    assert "causes" not in picture
+    wide, _ = forty(np.random.default_rng(6))
+    om.write(wide, tmp_path / "forty.json")
+    done = orbitmc("symmetry", tmp_path / "forty.json", "--exact-only")
+    assert (done.returncode, "causes" in done.stdout) == (0, False)
+
+
+def test_warnings_and_reasons_name_no_helpers():
+    model, _ = forty(np.random.default_rng(7), effects=4, links=20)
+    seen = {"effect0": "yes", "effect1": "yes"}
+    for method in ("gibbs", "mcsat"):
+        about = om.marginals(model, seen, method=method, samples=4, seed=1).about
+        assert " causes" not in f"{about.reason} {about.warnings}"
+        assert not model.helpers.intersection([*about.frozen.names, *about.unmixed.names])

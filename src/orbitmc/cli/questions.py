@@ -318,7 +318,9 @@ def ask(
         estimates.about,
         ", ".join(dict.fromkeys(estimate.verdict for estimate in estimates.values())),
         estimates.converged,
-        table=lambda: f"{estimates[ANSWER]}\n" if event else report.estimates_table(estimates),
+        table=lambda: (
+            f"{estimates[ANSWER]}\n" if event else report.estimates_table(estimates, "nats")
+        ),
         json=lambda: report.estimates_json(estimates),
         csv=lambda: report.estimates_csv(estimates),
     )
@@ -580,6 +582,8 @@ def _exit_code_for(states: "BestStates", quiet: bool) -> int:
 
 MOST = 10_000
 BETA_HELP = "Inverse temperatures: FIRST:LAST:COUNT, or numbers with commas; may be repeated."
+OBSERVABLES_HELP = "Also measure some of m, |m|, susceptibility, binder, correlation(3) and others."
+OUTSIDE_BRACKETS = re.compile(r"\s*,\s*(?![^()]*\))")
 COLUMNS = ("value", "standard_error", "low", "high", "verdict")
 
 
@@ -587,10 +591,16 @@ COLUMNS = ("value", "standard_error", "low", "high", "verdict")
 def sweep(
     asking: QuestionCommand,
     beta: Annotated[list[str], option("--beta", QUESTION, BETA_HELP, metavar="BETAS")],
+    observables: Annotated[
+        str | None, option("--observables", QUESTION, OBSERVABLES_HELP, metavar="NAMES")
+    ] = None,
 ) -> Reply:
     """Give energies and heat capacities at several temperatures."""
     rungs = inference.sweep(
-        asking.source, [number for text in beta for number in betas_in(text)], **asking.how
+        asking.source,
+        [number for text in beta for number in betas_in(text)],
+        observables=None if observables is None else OUTSIDE_BRACKETS.split(observables),
+        **asking.how,
     )
     return Reply(
         rungs[-1].marginals.about,
@@ -635,9 +645,7 @@ def sweep_json(sweep: "Sweep") -> str:
 def sweep_csv(sweep: "Sweep") -> str:
     """A line for each number at each temperature."""
     numbers = [
-        (rung.beta, name, getattr(rung, name).record())
-        for rung in sweep
-        for name in ("energy", "heat_capacity")
+        (rung.beta, name, one.record()) for rung in sweep for name, one in rung.quantities.items()
     ]
     rows = [(beta, name, *(record[column] for column in COLUMNS)) for beta, name, record in numbers]
     return report.csv_text(("beta", "quantity", *COLUMNS), rows)

@@ -203,6 +203,7 @@ class Joint(HtmlRepr):
 # What is known of a model at several temperatures.
 
 HEADINGS = ("beta", "energy", "±", "heat capacity", "±", "verdict")
+QUANTITY_HEADINGS = ("beta", "quantity", "value", "±", "verdict")
 
 
 @dataclass(frozen=True)
@@ -216,19 +217,31 @@ class Rung:
     energy: Estimate
     heat_capacity: Estimate
     marginals: Marginals
+    observables: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
-        """That of the energy, which depends on all variables."""
+        """That of the energy."""
         return self.energy.verdict
+
+    @property
+    def quantities(self) -> dict[str, Estimate]:
+        """The energy, the heat capacity, and what else was measured."""
+        plain = {"energy": self.energy, "heat_capacity": self.heat_capacity}
+        return {
+            **plain,
+            **{name: one for name, one in self.observables.items() if name != "energy"},
+        }
 
     def record(self) -> dict[str, Any]:
         """The numbers in terms that JSON has, marginals apart."""
-        return {
+        plain = {
             "beta": self.beta,
             "energy": self.energy.record(),
             "heat_capacity": self.heat_capacity.record(),
         }
+        measured = {name: one.record() for name, one in self.observables.items()}
+        return {**plain, "observables": measured} if measured else plain
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,14 +266,40 @@ class Sweep(HtmlRepr, Sequence[Rung]):
 
     @property
     def converged(self) -> bool:
-        """Whether the energies may be believed at all temperatures."""
-        return all(rung.energy.converged for rung in self.rungs)
+        """Whether energies, and what was measured beside, may be believed at all temperatures."""
+        return all(
+            rung.energy.converged and all(one.converged for one in rung.observables.values())
+            for rung in self.rungs
+        )
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Titles of the columns that are printed."""
+        return QUANTITY_HEADINGS if any(rung.observables for rung in self.rungs) else HEADINGS
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """What is printed: a line for each temperature, or for each number that was measured."""
+        if self.headings == HEADINGS:
+            return [format_rung(rung) for rung in self.rungs]
+        return [
+            (
+                f"{rung.beta:g}",
+                name.replace("_", " "),
+                f"{one.value:.6g}",
+                f"{one.standard_error:.2g}",
+                one.verdict,
+            )
+            for rung in self.rungs
+            for name, one in rung.quantities.items()
+        ]
 
     def __str__(self) -> str:
-        return plain_table(HEADINGS, [format_rung(rung) for rung in self.rungs])
+        return plain_table(self.headings, self.rows())
 
     def plot(self) -> Any:
-        """Draw energy and heat capacity against beta, with errors; needs the extra `plots`.
+        """Draw energy, heat capacity and observables against beta; needs the extra `plots`.
+
+        Bars are intervals; a square is a number that is not to be believed.
 
         Gives matplotlib's figure.
         """
@@ -275,6 +314,7 @@ class Sweep(HtmlRepr, Sequence[Rung]):
                 "heat_capacity": rung.heat_capacity.value,
                 "heat_capacity_error": rung.heat_capacity.standard_error,
                 "verdict": rung.verdict,
+                **_columns_of(rung.observables),
             }
             for rung in self.rungs
         ]
@@ -287,8 +327,22 @@ class Sweep(HtmlRepr, Sequence[Rung]):
         xarray = extra("xarray", "xarray")
         betas = xarray.IndexVariable("beta", [rung.beta for rung in self.rungs])
         every = [rung.marginals.to_xarray().drop_attrs() for rung in self.rungs]
-        curves = xarray.Dataset.from_dataframe(self.to_frame().drop(columns="verdict"))
+        frame = self.to_frame()
+        words = [column for column in frame.columns if column.endswith("verdict")]
+        curves = xarray.Dataset.from_dataframe(frame.drop(columns=words))
         return xarray.concat(every, dim=betas).merge(curves)
+
+
+def _columns_of(observables: Mapping[str, Estimate]) -> dict[str, Any]:
+    """Columns of a frame: each number, its error and its verdict."""
+    columns: dict[str, Any] = {}
+    for name, one in observables.items():
+        columns |= {
+            name: one.value,
+            f"{name}_error": one.standard_error,
+            f"{name}_verdict": one.verdict,
+        }
+    return columns
 
 
 def format_rung(rung: Rung) -> tuple[str, ...]:
@@ -311,7 +365,7 @@ STATES_AT_A_TIME = 4096  # states that are turned into words at a time
 
 @dataclass(frozen=True, repr=False)
 class Draws(HtmlRepr):
-    """States `values[chain, draw, variable]`, as places in the `domains` of the variables.
+    """States `values[chain, draw, variable]`, as places in the `value_names` of the variables.
 
     `log_weight[chain, draw]` is the natural logarithm of what a state weighs; it is not a number if
     only a part of each state was drawn, as of a program that is not ground. Draws of one chain
@@ -319,7 +373,7 @@ class Draws(HtmlRepr):
     """
 
     names: tuple[str, ...]
-    domains: tuple[tuple[str, ...], ...]
+    value_names: tuple[tuple[str, ...], ...]
     values: NDArray[Any]
     log_weight: Floats
     verdict: str
@@ -329,6 +383,10 @@ class Draws(HtmlRepr):
     def converged(self) -> bool:
         """Whether the chains had forgotten their starts, as far as anybody can tell."""
         return self.verdict in BELIEVED
+
+    def domains(self) -> dict[str, tuple[str, ...]]:
+        """Value names of every variable that was drawn, as those of a model."""
+        return dict(zip(self.names, self.value_names, strict=True))
 
     def __len__(self) -> int:
         """How many states there are."""
@@ -347,7 +405,7 @@ class Draws(HtmlRepr):
         return replace(
             self,
             names=tuple(names),
-            domains=tuple(self.domains[place] for place in places),
+            value_names=tuple(self.value_names[place] for place in places),
             values=self.values[:, :, places],
         )
 
@@ -360,7 +418,7 @@ class Draws(HtmlRepr):
             now = slice(first, first + STATES_AT_A_TIME)
             columns = [
                 np.array(domain, dtype=object)[flat[now, place]]
-                for place, domain in enumerate(self.domains)
+                for place, domain in enumerate(self.value_names)
             ]
             weights = self.log_weight.reshape(-1)[now].tolist()
             yield list(zip(chain[now].tolist(), draw[now].tolist(), *columns, weights, strict=True))
@@ -383,7 +441,7 @@ class Draws(HtmlRepr):
         flat = self.values.reshape(chains * draws, variables)
         columns = {
             name: pd.Categorical.from_codes(flat[:, place].astype(np.int64), domain)
-            for place, (name, domain) in enumerate(zip(self.names, self.domains, strict=True))
+            for place, (name, domain) in enumerate(zip(self.names, self.value_names, strict=True))
         }
         index = pd.MultiIndex.from_product([range(chains), range(draws)], names=["chain", "draw"])
         return pd.DataFrame(columns, index=index)
@@ -403,7 +461,7 @@ class Draws(HtmlRepr):
     def to_arviz(self) -> Any:
         """Give what ArviZ looks at, a variable for each name; needs the extra `arviz`.
 
-        That is its InferenceData, or a DataTree from ArviZ 1 on. Values are places in the domains.
+        That is its InferenceData, or a DataTree from ArviZ 1 on. Values are places, from 0.
         """
         arviz = extra("arviz", "arviz")
         reserved = [name for name in self.names if name in ("chain", "draw")]

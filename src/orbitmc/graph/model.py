@@ -133,8 +133,7 @@ class Model(HtmlRepr):
                 )
 
     def __str__(self) -> str:
-        free = self.graph.variables - len(self.helpers)
-        sizes = f"{free} variables, {self.graph.factors} factors"
+        sizes = f"{len(self.free_names)} variables, {self.graph.factors} factors"
         return f"Model({sizes}, {len(self.observed)} observed)"
 
     def given(self, evidence: Evidence | None = None, **seen: Seen) -> "Model":
@@ -197,6 +196,13 @@ class Model(HtmlRepr):
         if len(self.order) == len(self.names) + len(self.observed):
             return frozenset()
         return frozenset(self.names).difference(self.order)
+
+    @property
+    def free_names(self) -> tuple[str, ...]:
+        """Variables that are not observed and that people see."""
+        if not self.helpers:
+            return self.names
+        return tuple(name for name in self.names if name not in self.helpers)
 
     def without_helpers(self) -> "Model":
         """The same distribution of what people see, with a table for each noisy gate.

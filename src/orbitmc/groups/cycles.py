@@ -47,7 +47,12 @@ def cycles(element: Permutation) -> list[list[int]]:
 
 def cycle_text(element: Permutation, names: Sequence[str] | None = None) -> str:
     """Write a permutation as cycles; `()` is the identity."""
-    parts = [" ".join(map(_quote, cycle)) for cycle in cycle_words(element, names)]
+    return join_cycles(cycle_words(element, names))
+
+
+def join_cycles(cycles: Sequence[Sequence[str]]) -> str:
+    """Write cycles of names one after the other."""
+    parts = [" ".join(map(_quote, cycle)) for cycle in cycles]
     return "".join(f"({part})" for part in parts) or "()"
 
 

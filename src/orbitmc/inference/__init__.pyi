@@ -28,6 +28,7 @@ from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginal_map import find_best_over as find_best_over
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query
+from orbitmc.inference._observables import observables as observables
 from orbitmc.inference._overview import Overview as Overview
 from orbitmc.inference._overview import check_marginals as check_marginals
 from orbitmc.inference._overview import overview as overview

@@ -378,7 +378,7 @@ def _draws(
 ) -> Draws:
     return Draws(
         names=tuple(target.name for target in names),
-        domains=tuple(target.values for target in names),
+        value_names=tuple(target.values for target in names),
         values=values,
         log_weight=weights,
         verdict=verdict,

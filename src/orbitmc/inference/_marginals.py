@@ -204,7 +204,7 @@ class MarginalsQuestion:
         both = concatenate_columns([exact.columns, sampled.columns])
         place = {name: number for number, name in enumerate(both.names)}
         order = np.array([place[name] for name in self.view.model.order], dtype=np.int64)
-        count, rest = len(beside.model.names), len(plan.model.names)
+        count, rest = len(beside.model.free_names), len(plan.model.free_names)
         about = replace(
             sampled.about,
             reason=f"{count:,} variables in components of their own: {beside.reason}; "

@@ -20,19 +20,33 @@ from orbitmc.conditionals.prepared import prepare_briefly
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
 from orbitmc.estimate.features import column_means, expectations, sums_by_column, worst_verdict
-from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.statistics import part_lengths, standard_errors
 from orbitmc.estimate.tally import PARTS
-from orbitmc.estimate.verdicts import EXACT
-from orbitmc.exact import joints
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.hardening import harden
-from orbitmc.graph.log_weights import extremes, large_factors, log_weight, partial_log_weight
+from orbitmc.graph.log_weights import extremes, log_weight, partial_log_weight
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, from_images
 from orbitmc.inference._marginals import marginals
+from orbitmc.inference._observables import (
+    MOST_STATES,
+    TOO_WIDE,
+    Asked,
+    Measured,
+    ObservablesFeature,
+    derivative_estimate,
+    doubts_of,
+    enumerate_all,
+    estimate_all,
+    exact_energies,
+    heat_capacity,
+    list_observables,
+    mean_energies,
+    require_energies,
+    states_of,
+)
 from orbitmc.inference.answer import (
     exact_in_time,
     explain_contradictions,
@@ -72,11 +86,7 @@ if TYPE_CHECKING:
     from orbitmc.sampling.run import RunObserver
 
 
-STEPS = (1e-2, 1e-3, 1e-4)  # of beta, between exact energies that heat capacities are made of
-FARTHEST = 1 + 4 * STEPS[0]  # times beta: the coldest of these energies
-BETA_ROUNDING = 1e-15  # of an energy
 ELIMINATIONS = 8  # at each temperature, at least: marginals, the energy, and six more near it
-ENOUGH = 1e-6  # of a heat capacity: where steps cause more error, smaller ones are tried
 
 
 @accepts_settings
@@ -86,6 +96,7 @@ def sweep(
     betas: Sequence[float],
     evidence: Evidence | None = None,
     *,
+    observables: Sequence[Asked] | str | None = None,
     settings: Settings | None = None,
     watchers: Iterable[RunObserver] = (),
     **options: Unpack[Options],
@@ -95,7 +106,9 @@ def sweep(
     The energy of a state is minus its log-weight at beta 1; the heat capacity is its variance times
     beta squared. All temperatures are answered exactly where that is affordable. Elsewhere they are
     sampled side by side, in one run in which neighbouring temperatures exchange their states
-    (parallel tempering), unless a `method` is asked for. Ctrl-C gives the partial answer.
+    (parallel tempering), unless a `method` is asked for. `observables` are measured too, by the
+    names that `om.observables` knows; each has a verdict of its own. Ctrl-C gives the partial
+    answer.
 
     >>> import orbitmc as om
     >>> found = om.sweep(om.ising_grid(3, 3, 1.0), [0.2, 0.4])
@@ -105,27 +118,39 @@ def sweep(
     chosen = merge_options(settings, options)
     require_no_checkpoint(chosen)
     wanted = _check_betas(betas)
-    asked = view_of(model, evidence)
+    asked = view_of(model.without_helpers() if isinstance(model, Model) else model, evidence)
+    names = [] if observables is None else list_observables(observables)
     with explain_contradictions(asked), exact_in_time(chosen):
-        return _solve(asked, wanted, chosen, watchers)
+        return _solve(asked, wanted, names, chosen, watchers)
 
 
 def _solve(
-    asked: View, betas: Sequence[float], settings: Settings, watchers: Iterable[RunObserver]
+    asked: View,
+    betas: Sequence[float],
+    names: Sequence[Asked],
+    settings: Settings,
+    watchers: Iterable[RunObserver],
 ) -> Sweep:
     coldest = asked.model.at(max(betas))  # refuses what is no beta
     settings.require_use()
     settings.schedule()  # refuses two ends
-    if settings.method in ("auto", "exact"):
+    measured = Measured(asked, asked, names, max(betas))
+    exactly = measured.only_energies or states_of(asked.model.graph) <= MOST_STATES
+    if settings.method == "exact" and not exactly:
+        require_energies(measured)
+    if not exactly:
+        reason = TOO_WIDE
+    elif settings.method in ("auto", "exact"):
         plan, reason = plan_elimination(coldest.graph, settings)
         if plan is not None:
-            energy_at = _energies(asked.model, max(betas), settings)
+            energy_at = mean_energies(asked.model, max(betas), settings)
             if _is_affordable_at_all(energy_at, betas, plan, settings):
-                return Sweep(tuple(_exact(asked, beta, energy_at, settings) for beta in betas))
-    else:
+                rungs = (_exact(asked, beta, names, energy_at, settings) for beta in betas)
+                return Sweep(tuple(rungs))
+    if settings.method not in ("auto", "exact"):
         reason = f"{settings.method} was asked for"
 
-    return tempered_sweep(asked, betas, settings, reason, watchers)
+    return tempered_sweep(asked, betas, names, settings, reason, watchers)
 
 
 def _is_affordable_at_all(
@@ -159,71 +184,29 @@ def _check_betas(betas: Sequence[float]) -> list[float]:
 
 
 def _exact(
-    asked: View, beta: float, energy_at: Callable[[float], float], settings: Settings
+    asked: View,
+    beta: float,
+    names: Sequence[Asked],
+    energy_at: Callable[[float], float],
+    settings: Settings,
 ) -> Rung:
     answer = marginals(asked.model.at(beta), settings=replace(settings, method="exact"))
     energy = energy_at(beta)
-    heat, off = _heat_capacity(energy_at, beta, energy)
+    heat = heat_capacity(energy_at, beta, energy)
+    cooled = replace(asked, model=asked.model.at(beta))
+    measured = Measured(asked, cooled, names, beta)
+    observed = (
+        exact_energies(measured, energy, heat, answer.about)
+        if measured.only_energies
+        else enumerate_all(measured, answer.about)
+    )
     return Rung(
         beta,
         certain(energy, answer.about),
-        _derivative_estimate(heat, off, answer.about),
+        derivative_estimate(*heat, answer.about),
         asked.render(answer),
+        observed,
     )
-
-
-def _energies(model: Model, coldest: float, settings: Settings) -> Callable[[float], float]:
-    """The mean energy by inverse temperature: minus the mean log-weight, by elimination.
-
-    One plan does for all, unless weights are so large that temperatures decide what is impossible.
-    """
-    exactly = replace(settings, method="exact")
-
-    def plan_at(beta: float) -> EliminationPlan:
-        plan, _ = plan_elimination(harden(model.at(beta)).model.graph, exactly)
-        assert plan is not None  # it is asked for
-        return plan
-
-    end = coldest * FARTHEST
-    if len(large_factors(model.at(end).graph)):
-        return lambda beta: -joints.mean_log_weight(plan_at(beta)) / beta
-    plan = plan_at(end)
-    return lambda beta: -joints.mean_log_weight(plan.at(beta / end)) / beta
-
-
-def _heat_capacity(
-    energy_at: Callable[[float], float], beta: float, energy: float
-) -> tuple[float, float]:
-    """The variance of the energy times beta squared, which is how it falls with beta; its error.
-
-    Near a sharp transition only small steps see how steep it is.
-    """
-    candidates = []
-    for step in STEPS:
-        near = {k: energy_at(beta * (1 + k * step)) for k in (-4, -2, -1, 1, 2, 4)}
-        fall, off = _richardson(*(-beta * _slope(near, gap, step) for gap in (1, 2)))
-        lost = BETA_ROUNDING * abs(beta * energy) / step
-        candidates.append((off + lost, fall))
-        if off <= max(lost, ENOUGH * abs(fall)):
-            break
-    off, fall = min(candidates)
-    return max(fall, 0.0), off
-
-
-def _slope(f: dict[int, float], gap: int, step: float) -> float:
-    """The first derivative, by differences of fourth order."""
-    return (8 * (f[gap] - f[-gap]) - (f[2 * gap] - f[-2 * gap])) / (12 * gap * step)
-
-
-def _richardson(fine: float, coarse: float) -> tuple[float, float]:
-    """A derivative without its error of fourth order, and how far that is from the fine one."""
-    better = fine + (fine - coarse) / 15.0
-    return better, abs(better - fine)
-
-
-def _derivative_estimate(value: float, error: float, about: About) -> Estimate:
-    """A number that is exact but for differences that stand for derivatives."""
-    return Estimate(value, error, value - error, value + error, EXACT, about)
 
 
 # The energy of states, minus their log-weight, as a feature: its mean and its variance.
@@ -312,6 +295,7 @@ EXCHANGES = 2  # sweeps of one copy between two exchanges: each pair has its tur
 def tempered_sweep(
     asked: View,
     betas: Sequence[float],
+    names: Sequence[Asked],
     settings: Settings,
     reason: str,
     watchers: Iterable[RunObserver],
@@ -324,11 +308,11 @@ def tempered_sweep(
         for place, beta in enumerate(betas):
             share = _share_of_time(settings, len(betas) - place)
             with asked_before():
-                rungs += _rungs(asked, [beta], share, reason, watchers)
+                rungs += _rungs(asked, [beta], names, share, reason, watchers)
             if rungs[-1].marginals.about.interrupted:
                 break
     else:
-        rungs = _rungs(asked, betas, settings, reason, watchers)
+        rungs = _rungs(asked, betas, names, settings, reason, watchers)
     return Sweep(tuple(rungs), interrupted=rungs[-1].marginals.about.interrupted)
 
 
@@ -355,6 +339,7 @@ def _share_of_time(settings: Settings, waiting: int) -> Settings:
 def _rungs(
     asked: View,
     betas: Sequence[float],
+    names: Sequence[Asked],
     settings: Settings,
     reason: str,
     watchers: Iterable[RunObserver],
@@ -364,7 +349,7 @@ def _rungs(
     plan = _plan_rungs(join_models(cooled, _labels(betas)), betas, coldest, settings)
     reasons = "; ".join(dict.fromkeys((reason, plan.reason)))
     plan = replace(plan, reason=reasons, ruled_out=("exact",))
-    feature = LadderFeature(asked.model, betas, settings.seed)
+    feature = LadderFeature(asked, betas, names, settings.seed)
     noted = sample_feature(asked, plan, feature, watchers)
     if settings.method == "auto":
         about = replace(noted.about, method="tempering")
@@ -425,23 +410,39 @@ def _exchange(variables: int, size: int, first: int, second: int) -> Permutation
 
 
 class LadderFeature:
-    """Powers of the energy of each copy, one copy after the other."""
+    """Powers of the energy of each copy, one copy after the other; then observables of each."""
 
     averaged = -1
 
-    def __init__(self, model: Model, betas: Sequence[float], seed: int) -> None:
+    def __init__(
+        self, asked: View, betas: Sequence[float], names: Sequence[Asked], seed: int
+    ) -> None:
+        model = asked.model
         self.betas, self.size = betas, model.graph.variables
         cooled = [model.at(beta).graph for beta in betas]
-        weights = zip(_mean_log_weights(cooled, seed=seed), betas, strict=True)
-        self.near = [-weight / beta for weight, beta in weights]
+        self.near = _mean_energies(model.graph, cooled, betas, seed=seed)
         self.energies = [EnergyFeature(model.graph, near) for near in self.near]
+        self.observed = []
+        for beta, near in zip(betas, self.near, strict=True):
+            measured = Measured(asked, asked, names, beta)
+            measured.near = near
+            self.observed.append(ObservablesFeature(measured))
         self.variables = np.arange(self.size * len(betas))
-        self.rows = POWERS * len(betas)
+        self.rows = (POWERS + self.observed[0].rows) * len(betas)
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        copies = enumerate(self.energies)
-        parts = [feature.sums(states[self.part(k, self.size)], None) for k, feature in copies]
+        copies = [states[self.part(k, self.size)] for k in range(len(self.betas))]
+        parts = [
+            feature.sums(copy, None) for feature, copy in zip(self.energies, copies, strict=True)
+        ]
+        if self.observed[0].rows:
+            pairs = zip(self.observed, copies, strict=True)
+            parts += [feature.sums(copy, None) for feature, copy in pairs]
         return np.concatenate(parts)
+
+    def first_observed(self, place: int) -> int:
+        """The first row of the observables of a copy."""
+        return POWERS * len(self.betas) + place * self.observed[0].rows
 
     def part(self, place: int, size: int) -> slice:
         """Where a copy's numbers are, if each has so many."""
@@ -462,11 +463,9 @@ def _rung(
     sums = [every[:, feature.part(place, POWERS)] for every in noted.sums]
     mean = float(column_means(sums, noted.recorded, noted.lanes)[0].mean())
     moments = energy_feature.moments(sums, noted.recorded, noted.lanes)
-    rows = len(noted.rows) // len(feature.betas)
-    depends = np.zeros_like(noted.rows)
-    depends[feature.part(place, rows)] = True
+    nothing = np.zeros_like(noted.rows)  # the signs of spins say nothing of energies
     both = expectations(
-        moments, noted.recorded, noted.lanes, noted.known, depends, energy_feature.ends(mean)
+        moments, noted.recorded, noted.lanes, noted.known, nothing, energy_feature.ends(mean)
     )
     verdicts = noted.verdicts[feature.part(place, feature.size)]
     energy, heat = (
@@ -475,14 +474,18 @@ def _rung(
             standard_error=factor * float(expected.standard_error[0]),
             low=shift + factor * float(expected.low[0]),
             high=shift + factor * float(expected.high[0]),
-            verdict=worst_verdict(expected.verdict(), verdicts),
+            verdict=worst_verdict(expected.verdict(), doubts_of(verdicts)),
             about=noted.about,
         )
         for expected, shift, factor in ((both.row(0), near, 1.0), (both.row(1), 0.0, beta**2))
     )
     if not math.isfinite(energy.value):
         raise InputError(f"the energy at beta {beta:g} is beyond the largest double")
-    return Rung(beta, energy, heat, asked.render(marginals))
+    observed = {}
+    if feature.observed[place].rows:
+        first = feature.first_observed(place)
+        observed = estimate_all(feature.observed[place], noted, first, verdicts)
+    return Rung(beta, energy, heat, asked.render(marginals), observed)
 
 
 # A first look at how heavy the states of a model are.
@@ -491,20 +494,27 @@ FIRST_SWEEPS = 20
 FIRST_STARTS = 8  # different ones where there are zeros: to find one may take long
 
 
-def _mean_log_weights(cooled: Sequence[FactorGraph], *, seed: int) -> list[float]:
-    """About the mean log-weight of one graph at several temperatures, after a few sweeps.
+def _mean_energies(
+    graph: FactorGraph, cooled: Sequence[FactorGraph], betas: Sequence[float], *, seed: int
+) -> list[float]:
+    """About the mean energy of one graph at several temperatures, after a few sweeps.
 
     All have the same zeros, so chains start in the same states.
     """
     different = FIRST_STARTS if cooled[0].has_zeros() else LANES
     first = np.random.SeedSequence(seed, spawn_key=(0, 1))
     starts = np.tile(start_values(cooled[0], different, first), LANES // different)
-    return [_mean_log_weight(graph, starts, seed) for graph in cooled]
+    energies = []
+    for colder, beta in zip(cooled, betas, strict=True):
+        states = _few_sweeps(colder, starts, seed)
+        weight = float(np.mean(log_weight(colder if beta else graph, states)))
+        energies.append(-weight / (beta or 1.0))
+    return energies
 
 
-def _mean_log_weight(graph: FactorGraph, starts: Bytes, seed: int) -> float:
+def _few_sweeps(graph: FactorGraph, starts: Bytes, seed: int) -> Bytes:
     prepared, kernel = prepare_briefly(graph), SystematicScan()
     pack = replace(empty_pack(prepared, kernel, lanes=LANES), rng=generator(seed, 0, LANES))
     pack.values[...] = starts
     walk(prepared, kernel, pack, FIRST_SWEEPS * graph.variables)
-    return float(np.mean(log_weight(graph, pack.values)))
+    return pack.values

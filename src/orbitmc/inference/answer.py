@@ -218,11 +218,11 @@ def _bind(query: Query[Answer], view: View, settings: Settings) -> tuple[Questio
         graphs.possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
     if part is view.model:
         return question, 0
-    return query.bind(narrow(view, part)), len(view.model.names) - len(part.names)
+    return query.bind(narrow(view, part)), len(view.model.free_names) - len(part.free_names)
 
 
 def _describe_part(plan: Plan) -> str:
-    count = len(plan.model.names)
+    count = len(plan.model.free_names)
     return f"{count:,} of {count + plan.left_out:,} variables matter"
 
 
@@ -553,7 +553,8 @@ def _describe_ties(model: Model, run: Run, marginals: Marginals) -> tuple[str, .
         states = run.packs[0].values
         factor = None if variable is None else graphs.find_tie(run.graph, variable, states)
         if factor is not None:
-            scope = first_few([model.names[v] for v in run.graph.scope_of(factor)])
+            read = [model.names[v] for v in run.graph.scope_of(factor)]
+            scope = first_few([name for name in read if name not in model.helpers])
             return (
                 f"{name} cannot change alone: the constraint on ({scope}) forbids it. Evidence "
                 "about one of them, a finite weight of that rule, or a kernel that changes them "

@@ -144,9 +144,11 @@ class Plan:
 
 def core_of(model: Model, fringe: Fringe) -> Model:
     """The variables of a model that are left when a fringe is summed out."""
+    names = tuple(model.names[place] for place in fringe.places.tolist())
     return Model(
         graph=fringe.core,
-        names=tuple(model.names[place] for place in fringe.places.tolist()),
+        names=names,
+        order=tuple(name for name in names if name not in model.helpers),
         values=tuple(model.values[place] for place in fringe.places.tolist()),
     )
 
@@ -482,15 +484,17 @@ def _leave_out_followers(model: Model, sample: Callable[[Model], Plan]) -> Plan:
         plan,
         model=model,
         fringe=fringe if plan.fringe is None else join_fringes(fringe, plan.fringe),
-        reason=f"{_describe_followers(fringe)}; {plan.reason}",
+        reason="; ".join(filter(None, [_describe_followers(model, fringe), plan.reason])),
     )
 
 
-def _describe_followers(fringe: Fringe) -> str:
-    fixed = sum(not step.given for step in fringe.network)
+def _describe_followers(model: Model, fringe: Fringe) -> str:
+    """How many variables that people see need not be sampled."""
+    seen = [step for step in fringe.network if model.names[step.variable] not in model.helpers]
+    fixed = sum(not step.given for step in seen)
     words = [f"{fixed:,} variables have one possible value"] if fixed else []
-    if fixed < fringe.followers:
-        words.append(f"{fringe.followers - fixed:,} variables follow from others")
+    if fixed < len(seen):
+        words.append(f"{len(seen) - fixed:,} variables follow from others")
     return "; ".join(words)
 
 
@@ -504,14 +508,16 @@ def plan_core(plan: Plan) -> Plan:
     fringe = find_fringe(plan.model.graph, plan.settings)
     if fringe is None:
         return plan
-    reason = f"{_describe_fringe(fringe)}; {plan.reason}"
+    reason = f"{_describe_fringe(plan.model, fringe)}; {plan.reason}"
     usual = replace(plan.settings, moves=None)
     sampled = _plan_with_race(core_of(plan.model, fringe), usual, reason)
     return replace(sampled, model=plan.model, fringe=fringe, ruled_out=plan.ruled_out)
 
 
-def _describe_fringe(fringe: Fringe) -> str:
-    gone, count = len(fringe.network), fringe.whole.variables
+def _describe_fringe(model: Model, fringe: Fringe) -> str:
+    """How many variables that people see are summed out."""
+    count = len(model.free_names)
+    gone = count - len(core_of(model, fringe).free_names)
     return f"{gone:,} of {count:,} variables are summed out and exact given the others"
 
 

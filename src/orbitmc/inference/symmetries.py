@@ -1,6 +1,7 @@
 """What symmetries a model has, what approximations would add, and how often jumps would succeed."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.groups._exchange_blocks import ConstantSwaps, ExchangeBlocks, exchange_blocks
-from orbitmc.groups.cycles import cycle_text, cycle_words
+from orbitmc.groups.cycles import cycle_words, join_cycles
 from orbitmc.groups.decomposition import group_order
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
@@ -243,12 +244,22 @@ class SymmetryOverview(HtmlRepr):
 
     def some_cycle_texts(self, most: int | None) -> list[str]:
         """The first so many generators as texts; to write all of them may take long."""
-        return [cycle_text(element, self.model.names) for element in self.group.generators(most)]
+        return [join_cycles(words) for words in self._cycles(most)]
+
+    def _cycles(self, most: int | None = None) -> list[list[list[str]]]:
+        """The cycles of the first so many generators, but for those of helpers."""
+        generators = self.group.generators(most)
+        every = [cycle_words(element, self.model.names) for element in generators]
+        return [[cycle for cycle in words if self._is_seen(cycle)] for words in every]
+
+    def _is_seen(self, names: Sequence[str]) -> bool:
+        return not self.model.helpers.issuperset(names)
 
     @property
     def orbit_names(self) -> list[list[str]]:
         names = self.model.names
-        return [[names[point] for point in orbit] for orbit in self.orbits]
+        every = [[names[point] for point in orbit] for orbit in self.orbits]
+        return [orbit for orbit in every if self._is_seen(orbit)]
 
     @property
     def order_text(self) -> str | None:
@@ -257,10 +268,9 @@ class SymmetryOverview(HtmlRepr):
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        names = self.model.names
         return {
             "order": self.order_text,
-            "generators": [cycle_words(element, names) for element in self.group.generators()],
+            "generators": self._cycles(),
             "orbits": self.orbit_names,
             "seconds": self.seconds,
             "complete": self.complete,
@@ -281,8 +291,12 @@ def symmetry_overview(
 ) -> SymmetryOverview:
     """Look for symmetries of a model, or take the generators given, and try approximations.
 
-    `ground` is the program that the model means, if there is one.
+    `ground` is the program that the model means, if there is one. Symmetries of causes are seen in
+    the table of a noisy gate, not in its chain, so gates become tables where these are not too
+    large.
     """
+    with suppress(LimitError):
+        model = model.without_helpers()
     if not seconds > 0:
         raise InputError(f"seconds must be above 0, not {seconds}")
     begun = working_time() - spent_before()

@@ -128,7 +128,7 @@ def write_npz(draws: Draws, path: Path) -> None:
         "values": draws.values,
         "log_weight": draws.log_weight,
         "names": np.array(draws.names, dtype=np.str_),
-        "domains": np.array(json.dumps(draws.domains, ensure_ascii=False)),
+        "domains": np.array(json.dumps(draws.value_names, ensure_ascii=False)),
     }
     _write(path, lambda file: np.savez(file, **whole))
 
@@ -150,7 +150,7 @@ def _fill(draws: Draws, file: IO[bytes]) -> None:
         data.createVariable("log_weight", "f8", ("chain", "draw"))[:] = draws.log_weight
         letters = np.array(names, dtype=f"S{sizes[3]}").reshape(-1, 1).view("S1")
         data.createVariable("variable", "S1", ("variable", "letter"))[:] = letters
-        data.domains = json.dumps(draws.domains).encode()
+        data.domains = json.dumps(draws.value_names).encode()
         data.verdict = draws.verdict.encode()
 
 
@@ -189,7 +189,7 @@ def json_text(draws: Draws) -> str:
         "interrupted": about.interrupted,
         "warnings": list(about.warnings),
         "names": list(draws.names),
-        "domains": [list(domain) for domain in draws.domains],
+        "domains": [list(domain) for domain in draws.value_names],
         "values": draws.values.tolist(),
         "log_weight": _known_numbers(draws.log_weight),
     }

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from orbitmc._util.text import format_order
 from orbitmc.estimate.answers import (
-    HEADINGS,
     BestStates,
     Draws,
     Estimate,
     Estimates,
     Joint,
     Sweep,
-    format_rung,
 )
 from orbitmc.estimate.formatting import (
     CERTAIN_HEADINGS,
@@ -225,8 +223,9 @@ def _draws(answer: Draws) -> str:
 
 
 def _sweep(answer: Sweep) -> str:
-    rows = [[safe(word) for word in format_rung(rung)] for rung in answer[:MOST_NOTEBOOK_ROWS]]
-    return table(HEADINGS, rows, numbers=range(5))
+    rows = [[safe(word) for word in row] for row in answer.rows()[:MOST_NOTEBOOK_ROWS]]
+    numbers = range(5) if len(answer.headings) > 5 else (0, 2, 3)
+    return table(answer.headings, rows, numbers=numbers)
 
 
 def _best(answer: BestStates) -> str:

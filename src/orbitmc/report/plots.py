@@ -22,11 +22,13 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE, "#e69f00", "#56b4e9", "#000000", GREY)
 TONE_COLOURS = {"good": BLUE, "fair": "#e69f00", "doubt": ORANGE, "known": GREY}
 
 
-def figure(across: int = 1, *, width: float = 6.0, height: float = 3.6) -> tuple[Any, list[Any]]:
+def figure(
+    across: int = 1, *, width: float = 6.0, height: float = 3.6, down: int = 1
+) -> tuple[Any, list[Any]]:
     """A figure with axes side by side, shown by notebooks and by `plt.show()`."""
     pyplot = extra("matplotlib.pyplot", "plots")
     canvas, axes = pyplot.subplots(
-        1, across, figsize=(width, height), layout="constrained", squeeze=False
+        down, across, figsize=(width, height), layout="constrained", squeeze=False
     )
     return canvas, list(axes.flat)
 
@@ -164,23 +166,34 @@ def plot_sensitivity(answer: Sensitivity, ax: Any) -> Any:
     return place
 
 
+SWEEP_COLUMNS = 3
+
+
 def plot_sweep(sweep: Sweep) -> Any:
-    """Energy and heat capacity against beta."""
-    canvas, places = figure(2, width=8.0, height=3.2)
+    """Energy, heat capacity and observables against beta, with bars for their intervals."""
+    names = list(sweep[0].quantities)
+    across = min(len(names), SWEEP_COLUMNS)
+    down = -(-len(names) // across)
+    canvas, places = figure(across, width=4.0 * across, height=3.2 * down, down=down)
     betas = [rung.beta for rung in sweep]
-    for place, title in zip(places, ("energy", "heat_capacity"), strict=True):
-        every = [getattr(rung, title) for rung in sweep]
-        doubted = [not estimate.converged for estimate in every]
-        low, high = [estimate.low for estimate in every], [estimate.high for estimate in every]
-        values = [estimate.value for estimate in every]
-        place.fill_between(betas, low, high, color=BLUE, alpha=0.2, linewidth=0)
-        place.plot(betas, values, "o-", color=BLUE, markersize=3.5)
-        for beta, value, doubt in zip(betas, values, doubted, strict=True):
-            if doubt:
-                place.plot(beta, value, "s", color=ORANGE, label="not converged")
+    for place, name in zip(places, names, strict=False):
+        every = [rung.quantities[name] for rung in sweep]
+        values = np.array([one.value for one in every])
+        bars = np.abs([[one.value - one.low, one.high - one.value] for one in every]).T
+        place.errorbar(
+            betas, values, yerr=bars, fmt="o-", color=BLUE, markersize=3.5, capsize=3, linewidth=1
+        )
+        for beta, one in zip(betas, every, strict=True):
+            if not one.converged:
+                place.plot(beta, one.value, "s", color=ORANGE, label=one.verdict)
+        doubts = dict(zip(*reversed(place.get_legend_handles_labels()), strict=True))
+        if doubts:
+            place.legend(doubts.values(), doubts.keys(), frameon=False, fontsize=8)
         place.set_xlabel("beta")
-        place.set_ylabel(title.replace("_", " "))
+        place.set_ylabel(name.replace("_", " "))
         place.grid(alpha=0.25, color=GREY)
+    for place in places[len(names) :]:
+        place.set_visible(False)
     return canvas
 
 
@@ -229,7 +242,7 @@ def _mode_indicator(draws: Draws, place: int) -> tuple[str, Floats]:
     """The most frequent value of a variable, and where `[chain, draw]` it was drawn."""
     values = draws.values[:, :, place]
     usual = int(np.bincount(values.reshape(-1).astype(np.int64)).argmax())
-    return draws.domains[place][usual], (values == usual).astype(np.float64)
+    return draws.value_names[place][usual], (values == usual).astype(np.float64)
 
 
 def autocorrelation(indicator: Floats) -> Floats:

@@ -339,12 +339,23 @@ def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
 
 
 def _edges(model: Model, seen: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs of variables that share a factor, by their places among those that are seen."""
+    """Pairs of variables that share a factor, by their places among those that are seen.
+
+    Causes of a noisy gate are joined to its child, which is the last of its chain.
+    """
     graph, pairs = model.graph, set()
     place_of = {variable: place for place, variable in enumerate(seen)}
+    causes: dict[int, list[int]] = {}  # of what a helper has so far
     for factor in range(graph.factors):
-        scope = sorted(place_of[v] for v in graph.scope_of(factor).tolist() if v in place_of)
+        members = graph.scope_of(factor).tolist()
+        scope = sorted(place_of[v] for v in members if v in place_of)
         pairs |= {(a, b) for place, a in enumerate(scope) for b in scope[place + 1 :]}
+        before = [cause for v in members[:-1] for cause in causes.get(v, [])]
+        if members and members[-1] not in place_of:
+            causes[members[-1]] = [*before, *scope]
+        elif before:
+            child = place_of[members[-1]]
+            pairs |= {(min(cause, child), max(cause, child)) for cause in before}
     return sorted(pairs)
 
 

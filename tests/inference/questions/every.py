@@ -18,6 +18,7 @@ def questions(model):
         "best": lambda **how: om.best(model, **how),
         "log_z": lambda **how: om.log_z(model, **how),
         "sweep": lambda **how: om.sweep(model, [0.5], **how),
+        "observables": lambda **how: om.observables(model, ["energy", "|m|"], **how),
         "predict": lambda **how: _predicted(model, **how),
     }
 

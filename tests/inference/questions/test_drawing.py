@@ -35,7 +35,7 @@ def test_exact_draws_are_independent_states_with_all_variables(sprinkler):
     assert drawn.values.dtype == np.uint8
     assert (drawn.verdict, drawn.converged, drawn.about.method) == ("exact", True, "exact")
     assert "independent" in drawn.about.reason
-    assert (drawn.values[:, :, 3] == drawn.domains[3].index("wet")).all()
+    assert (drawn.values[:, :, 3] == drawn.domains()["grass"].index("wet")).all()
     assert len(drawn) == 150
 
 
@@ -102,7 +102,7 @@ def test_programs_are_drawn_in_atoms():
     drawn = om.draws(program, samples=2000, chains=2, seed=1)
     known = om.marginals(program, method="exact")
     assert drawn.names == tuple(known)
-    assert set(drawn.domains) == {("false", "true")}
+    assert set(drawn.domains().values()) == {("false", "true")}
     for place, name in enumerate(drawn.names):
         p = float(known[name].probability[0])
         error = np.sqrt(p * (1 - p) / 4000)
@@ -115,7 +115,7 @@ def test_frames_have_a_row_per_state(sprinkler):
     assert frame.shape == (8, 4)
     assert frame.index.names == ["chain", "draw"]
     for place, name in enumerate(drawn.names):
-        words = [drawn.domains[place][value] for value in drawn.values[:, :, place].reshape(-1)]
+        words = [drawn.value_names[place][value] for value in drawn.values[:, :, place].reshape(-1)]
         assert frame[name].tolist() == words
 
 
@@ -245,3 +245,10 @@ def test_independent_states_are_as_many_as_there_is_time_for():
     assert drawn.verdict == "exact"
     assert 0 < drawn.values.shape[1] < 10**5
     assert any("of 1,000,000 states" in warning for warning in drawn.about.warnings)
+
+
+def test_domains_are_those_of_the_model():
+    model = om.read("examples/sprinkler.bif")
+    drawn = om.draws(model, {"grass": "wet"}, samples=5, chains=2, seed=1)
+    assert drawn.domains() == model.domains()
+    assert drawn.only(["rain"]).domains() == {"rain": model.domains()["rain"]}
