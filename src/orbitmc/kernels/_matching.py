@@ -24,7 +24,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels._relabelling import check_set
 from orbitmc.kernels.metropolis import add_potentials
-from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.protocol import flag_variables, steps
 
 NOBODY = -1
 MOST_LINES = 4_096
@@ -76,14 +76,10 @@ class Matching(NamedTuple):
         return MATCHING_OUTCOMES
 
     def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
-        freed = np.zeros(graph.variables, dtype=np.bool_)
-        freed[self.freed] = True
-        return freed
+        return flag_variables(graph, self.freed)
 
     def draws_well(self, graph: FactorGraph) -> NDArray[np.bool_]:
-        drawn = np.zeros(graph.variables, dtype=np.bool_)
-        drawn[self.variable[self.variable >= 0]] = True
-        return drawn
+        return flag_variables(graph, self.variable[self.variable >= 0])
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> MatchingMemory:
         rows, columns = self.variable.shape

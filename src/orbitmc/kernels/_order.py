@@ -26,7 +26,7 @@ from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import possible_states
 from orbitmc.kernels._relabelling import check_set
-from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.protocol import flag_variables, steps
 
 NOBODY = -1
 MOST_ITEMS = 1_024  # each two of them have lists of their own
@@ -78,14 +78,10 @@ class Order(NamedTuple):
         return ORDER_OUTCOMES
 
     def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
-        freed = np.zeros(graph.variables, dtype=np.bool_)
-        freed[self.freed] = True
-        return freed
+        return flag_variables(graph, self.freed)
 
     def draws_well(self, graph: FactorGraph) -> NDArray[np.bool_]:
-        drawn = np.zeros(graph.variables, dtype=np.bool_)
-        drawn[self.variable[self.variable >= 0]] = True
-        return drawn
+        return flag_variables(graph, self.variable[self.variable >= 0])
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> OrderMemory:
         items = len(self.variable)

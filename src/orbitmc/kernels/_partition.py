@@ -34,7 +34,7 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels._relabelling import check_set
-from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.protocol import flag_variables, steps
 
 Pairs = Mapping[tuple[Hashable, Hashable], int]
 
@@ -98,9 +98,7 @@ class Partition(NamedTuple):
         return PARTITION_OUTCOMES
 
     def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
-        freed = np.zeros(graph.variables, dtype=np.bool_)
-        freed[self.freed] = True
-        return freed
+        return flag_variables(graph, self.freed)
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> PartitionMemory:
         items = len(self.apart)

@@ -151,6 +151,13 @@ def independent_after(kernel: Kernel) -> int | None:
     return steps_between
 
 
+def flag_variables(graph: FactorGraph, variables: Any) -> NDArray[np.bool_]:
+    """All variables of a graph, the given ones marked."""
+    flags = np.zeros(graph.variables, dtype=np.bool_)
+    flags[variables] = True
+    return flags
+
+
 def freed_variables(kernel: Any, graph: FactorGraph) -> NDArray[np.bool_] | None:
     """Which variables a kernel, or one inside it, surely moves; None if none of them says."""
     return _union(kernel, graph, "frees")
