@@ -5,7 +5,7 @@ A family is a function from a generator of random numbers to a model.
 
 import tempfile
 from collections.abc import Iterator
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 from pathlib import Path
 
 import numpy as np
@@ -478,4 +478,50 @@ def _equivalence(
     for (one, other), p in zip(pairs.tolist(), chance.tolist(), strict=True):
         truth[f"Same(C{one},C{other})"] = truth[f"Same(C{other},C{one})"] = np.array([p])
     program = parse(text)
+    return ground_program(program, parse_database("", program)), truth
+
+
+# Total orders
+
+ORDER = (
+    "Before(thing, thing)",
+    "Red(thing)",
+    "!Before(x,x).",
+    "x != y => (Before(x,y) v Before(y,x)).",
+    "Before(x,y) ^ Before(y,z) => Before(x,z).",
+)
+
+
+def loose_order(rng: Rng) -> tuple[MarkovLogic, Truth]:
+    """Items that like some places a little more than others."""
+    return _order(rng, int(rng.integers(3, 7)), 0.5)
+
+
+def tight_order(rng: Rng) -> tuple[MarkovLogic, Truth]:
+    """Items of which many pairs have a strong preference, in circles, too."""
+    return _order(rng, int(rng.integers(3, 7)), 3.0)
+
+
+def _order(rng: Rng, items: int, spread: float) -> tuple[MarkovLogic, Truth]:
+    """A program in which pairs of items have random gains, and some decide other atoms."""
+    pairs = _all_pairs(items)
+    gain, atoms = rng.normal(0.0, spread, len(pairs)), int(rng.integers(0, 3))
+    tied, pull = rng.integers(len(pairs), size=atoms), rng.normal(0.0, 2.0, size=atoms)
+    names = [f"Before(C{one},C{other})" for one, other in pairs.tolist()]
+    rules = [f"{worth!r} {name}" for name, worth in zip(names, gain.tolist(), strict=True)]
+    rules += [f"{float(pull[a])!r} {names[tied[a]]} ^ Red(C{a})" for a in range(atoms)]
+    things = ", ".join(f"C{item}" for item in range(items))
+    program = parse("\n".join([f"thing = {{ {things} }}", *ORDER, *rules]))
+    places = np.array(list(permutations(range(items))))
+    before = places[:, pairs[:, 0]] < places[:, pairs[:, 1]]
+    free = np.logaddexp(0.0, pull) - np.log(2.0)  # of an atom whose pair is 1
+    weights = np.exp(before @ gain + before[:, tied] @ free)
+    chance = weights @ before / weights.sum()
+    red = np.full(items, 0.5)
+    red[:atoms] = chance[tied] / (1.0 + np.exp(-pull)) + (1.0 - chance[tied]) / 2.0
+    truth = {f"Red(C{item})": red[[item]] for item in range(items)}
+    truth |= {f"Before(C{item},C{item})": np.zeros(1) for item in range(items)}
+    for (one, other), p in zip(pairs.tolist(), chance.tolist(), strict=True):
+        truth[f"Before(C{one},C{other})"] = np.array([p])
+        truth[f"Before(C{other},C{one})"] = np.array([1.0 - p])
     return ground_program(program, parse_database("", program)), truth

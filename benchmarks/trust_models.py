@@ -44,6 +44,7 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
     "lifted, two modes": (families.towns,),
     "partitions": (families.close_items, families.far_items, families.two_groups),
     "matchings": (families.matched, families.perfectly_matched),
+    "orders": (families.loose_order, families.tight_order),
     "stuck places": (families.tied_by_parity, families.one_of_some),
     "traps": (
         traps.heavy_table,

@@ -137,10 +137,12 @@ def two_by_two() -> Model:
 
 
 def first_and_last() -> Model:
-    """Three items in order."""
+    """Three items in order, and a variable beside them."""
     pairs = (("ab", 0, 1), ("ac", 0, 2), ("bc", 1, 2))
     circles = [[[1, 1], [0, 1]], [[1, 0], [1, 1]]]
-    model = model_of({name: "01" for name, _, _ in pairs}, [(("ab", "bc", "ac"), circles)])
+    beside = (("ab", "other"), [[1, 2], [3, 1]])
+    names = (*(name for name, _, _ in pairs), "other")
+    model = model_of(dict.fromkeys(names, "01"), [(("ab", "bc", "ac"), circles), beside])
     numbers = [model.index[name] for name, _, _ in pairs]
     first, second = ([pair[side] for pair in pairs] for side in (1, 2))
     ends = np.array([numbers, first, second], dtype=np.int64)
