@@ -8,6 +8,7 @@ from orbitmc.inference.precompile import (
     MOVES,
     QUESTIONS,
     at_most_one,
+    first_and_last,
     labels,
     network,
     spins,
@@ -20,6 +21,7 @@ from orbitmc.kernels._flips import Flips
 from orbitmc.kernels._matching import Matching
 from orbitmc.kernels._one_hot import OneHot
 from orbitmc.kernels._orbital import Orbital
+from orbitmc.kernels._order import Order
 from orbitmc.kernels._relabelling import Relabelling
 from orbitmc.kernels._tempering import Tempering
 from orbitmc.kernels.exchange import Shuffle
@@ -31,6 +33,7 @@ JUMPS = {
     "clusters": (spins, Clusters),
     "one-hot": (at_most_one, OneHot),
     "matchings": (two_by_two, Matching),
+    "orders": (first_and_last, Order),
 }
 
 
