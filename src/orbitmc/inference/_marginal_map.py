@@ -71,7 +71,7 @@ TIE = 1e-12  # probabilities that differ by less, relatively, are the same: sums
 CANDIDATES = 64  # values that are rated, at least; four for each that is asked for
 MOST_COUNTED = 2**18  # different values that are counted while chains run
 FIRST_SHARE = 0.4  # of the time there is for sampling, to find candidates
-CLIMB_SHARE = 0.6  # of all time may be over when candidates are improved no more
+CLIMB_SHARE = 0.5  # of what is left after that, to improve them
 MOST_ROW_SECONDS = 0.05  # to weigh one of them
 MOST_NEIGHBOURS = 2**12  # that are weighed at a time
 NOT_DECIDED = "atoms that share a variable are summed and maximised only in a small joint table"
@@ -390,8 +390,9 @@ class MarginalMap:
         settings = plan.settings
         if settings.samples is not None or settings.standard_error is not None:
             return lambda: True
-        end = CLIMB_SHARE * (settings.seconds or DEFAULT_SECONDS)
-        return lambda: working_time() - plan.begun < end
+        now = working_time()
+        left = plan.begun + (settings.seconds or DEFAULT_SECONDS) - now
+        return lambda: working_time() < now + CLIMB_SHARE * left
 
     def _first(self, plan: Plan) -> Plan:
         settings = plan.settings
