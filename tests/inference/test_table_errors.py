@@ -340,7 +340,7 @@ def test_intervals_cover_the_truth_where_a_third_is_missing():
     covered, forgetful = coverage(500, 300, 1 / 3, as_it_is, forget_holes)
     assert not is_far(covered, 500)
     assert 0.92 <= covered / 500 <= 0.97
-    assert forgetful / 500 < 0.9
+    assert forgetful / 500 < 0.92
 
 
 # What people see of it.
@@ -448,6 +448,13 @@ def test_a_file_keeps_how_sure_tables_are(learned, tmp_path):
     assert result["errors_from"] == "tables learned from 200 rows"
     name = learned.names[0]
     assert result["variables"][name]["standard_error"] == before[name].standard_error.tolist()
+    event = f"{name} == '{learned.domains()[name][0]}'"
+    asked = json.loads(orbitmc("ask", path, event, "--json").stdout)
+    error = before[name].standard_error[0]
+    assert asked["estimates"]["probability"]["standard_error"] == pytest.approx(error, rel=1e-9)
+    joint = json.loads(orbitmc("joint", path, name, "--json").stdout)
+    assert joint["standard_error"][0] == pytest.approx(error, rel=1e-9)
+    assert joint["errors_from"] == asked["errors_from"] == "tables learned from 200 rows"
     table = orbitmc("infer", path).stdout
     assert "95 % interval" in table
     assert "ESS" not in table

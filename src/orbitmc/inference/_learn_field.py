@@ -185,6 +185,10 @@ def _check(
     start: str,
 ) -> None:
     _require_tables(model)
+    if model.helpers:
+        raise InputError(
+            "noisy gates are not learned: learn tables in their place, of model.without_helpers()"
+        )
     if method not in (None, LIKELIHOOD, PSEUDO):
         raise InputError(f"fields are learned by {LIKELIHOOD!r} or {PSEUDO!r}, not by {method!r}")
     if not 0 <= prior < math.inf:
