@@ -64,18 +64,18 @@ def measure(model: om.Model, seconds: float) -> dict[str, Any]:
     }
     if toulbar2.is_installed():
         answers["toulbar2"] = _ask(model, "toulbar2", seconds)
-    found: dict[str, Any] = {"variables": len(model.names)}
+    record: dict[str, Any] = {"variables": len(model.names)}
     best = max(
         (one[0].log_weight for one in answers.values() if one is not None), default=-math.inf
     )
-    found["log weight"] = best
+    record["log weight"] = best
     for way, answer in answers.items():
-        found[way] = "yes" if answer is not None and answer.proven else "no"
-        found[f"gap, {way}"] = None if answer is None else answer.bound - answer[0].log_weight
+        record[way] = "yes" if answer is not None and answer.proven else "no"
+        record[f"gap, {way}"] = None if answer is None else answer.bound - answer[0].log_weight
     bound = _bound_by_buckets(model, seconds)
-    found["buckets"] = "yes" if best >= bound - SURE * max(1.0, abs(bound)) else "no"
-    found["gap, buckets"] = bound - best
-    return found
+    record["buckets"] = "yes" if best >= bound - SURE * max(1.0, abs(bound)) else "no"
+    record["gap, buckets"] = bound - best
+    return record
 
 
 def _ask(model: om.Model, method: Any, seconds: float) -> om.BestStates | None:

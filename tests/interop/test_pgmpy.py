@@ -130,6 +130,16 @@ def _words(state):
     return {one: value for one, value in state.items() if isinstance(one, str)}
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_the_best_values_of_some_are_those_of_a_map_query(seed):
+    network = bayesian(seed)
+    theirs = inference.VariableElimination(network).map_query(
+        ["m", "z"], evidence={7: 0}, show_progress=False
+    )
+    ours = om.best(om.from_pgmpy(network), {"7": "0"}, over=["m", "z"])[0]
+    assert dict(ours) == {name: str(theirs[name]) for name in ("m", "z")}
+
+
 def test_single_answers_and_virtual_evidence():
     network = bayesian()
     virtual = [

@@ -80,17 +80,17 @@ def _visit(
             ahead += graph.later[edge]
             behind += graph.earlier[edge]
             _take(graph, message, edge, values)
-            own = graph.message_start[edge]
+            base = graph.message_start[edge]
             for value in range(values):
-                total[value] += message[own + value]
+                total[value] += message[base + value]
         share = 1.0 / max(ahead, behind, 1)
         for place in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
             edge = graph.incident[place]
             if graph.later[edge] if forward else graph.earlier[edge]:
-                own = graph.message_start[edge]
+                base = graph.message_start[edge]
                 for value in range(values):
                     if total[value] > -np.inf:
-                        message[own + value] -= share * total[value]
+                        message[base + value] -= share * total[value]
 
 
 def _take_work(graph: DualGraph, message: Floats, edge: int, values: int) -> float:
@@ -103,9 +103,9 @@ def _take(graph: DualGraph, message: Floats, edge: int, values: int) -> None:
     """Let a message be all that a factor leaves for each value of its variable."""
     factor = graph.factor_of[edge]
     begin, end = graph.scope_start[factor], graph.scope_start[factor + 1]
-    own = graph.message_start[edge]
+    base = graph.message_start[edge]
     for value in range(values):
-        message[own + value] = -np.inf
+        message[base + value] = -np.inf
     first_entry = graph.table_start[factor]
     for entry in range(graph.table_start[factor + 1] - first_entry):
         weight = graph.table[first_entry + entry]
@@ -119,11 +119,11 @@ def _take(graph: DualGraph, message: Floats, edge: int, values: int) -> None:
                 value = digit
             else:
                 weight -= message[graph.message_start[other] + digit]
-        if weight > message[own + value]:
-            message[own + value] = weight
+        if weight > message[base + value]:
+            message[base + value] = weight
     for value in range(values):  # an impossible value has nothing to give
-        if message[own + value] == -np.inf:
-            message[own + value] = 0.0
+        if message[base + value] == -np.inf:
+            message[base + value] = 0.0
 
 
 def _top_work(graph: DualGraph, *rest: object) -> float:

@@ -145,7 +145,7 @@ class Toulbar2:
         return self.is_done
 
     def proof(self) -> Proof | None:
-        """What it has written; None if it has not, and an error if it found that nothing is."""
+        """What it has written; None if nothing, and an error if no state is possible."""
         if not self.answer_file.exists():
             return None
         told = json.loads(self.answer_file.read_text(encoding="ascii"))

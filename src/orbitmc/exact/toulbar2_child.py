@@ -1,7 +1,7 @@
 """Solve a cost function network: a program of its own, which reads one file and writes another.
 
 It imports nothing of this package, so that it starts quickly. The solver keeps its state in global
-variables and cannot be interrupted; in a process of its own it can be stopped at any time.
+variables and takes signals for itself; in a process of its own it can be stopped at any time.
 """
 
 import json

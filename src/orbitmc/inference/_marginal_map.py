@@ -24,6 +24,7 @@ from orbitmc.estimate.features import worst_verdict
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import FEW
+from orbitmc.exact.contraction import OutOfTimeError
 from orbitmc.exact.map import (
     map_bytes,
     marginal_map_seconds,
@@ -34,7 +35,7 @@ from orbitmc.exact.templates import Elimination, chunks
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.inference.answer import answer, exact_about
+from orbitmc.inference.answer import ELIMINATION_SHARE, answer, exact_about
 from orbitmc.inference.cache import prepare_elimination
 from orbitmc.inference.feature_sampling import sample_feature, variables_of
 from orbitmc.inference.plan import (
@@ -70,7 +71,7 @@ TIE = 1e-12  # probabilities that differ by less, relatively, are the same: sums
 CANDIDATES = 64  # values that are rated, at least; four for each that is asked for
 MOST_COUNTED = 2**18  # different values that are counted while chains run
 FIRST_SHARE = 0.4  # of the time there is for sampling, to find candidates
-CLIMB_SHARE = 0.6  # of all time may be over when candidates are improved no more
+CLIMB_SHARE = 0.5  # of what is left after that, to improve them
 MOST_ROW_SECONDS = 0.05  # to weigh one of them
 MOST_NEIGHBOURS = 2**12  # that are weighed at a time
 NOT_DECIDED = "atoms that share a variable are summed and maximised only in a small joint table"
@@ -282,12 +283,18 @@ class MarginalMap:
             if forced:
                 raise
             return None, str(error)
-        if map_bytes(plan) <= settings.memory and marginal_map_seconds(plan) <= most:
+        share = 1.0 if settings.seconds is None or forced else ELIMINATION_SHARE
+        if map_bytes(plan) <= settings.memory and marginal_map_seconds(plan) <= share * most:
             return plan, f"{cost}{describe_unused_settings(settings)}"
         return None, f"{cost}, too much"
 
     def from_elimination(self, plan: Plan) -> BestStates:
-        best = solve_marginal_map(plan.one_elimination, self.scope, self.k)
+        try:
+            best = solve_marginal_map(plan.one_elimination, self.scope, self.k)
+        except LimitError as error:
+            if self.whole:
+                raise _NothingToSumError from None
+            raise OutOfTimeError(str(error)) from None
         best.sort(key=lambda entry: entry[1].tolist())
         logs = np.array([log for log, _ in best])
         states = tuple(
@@ -383,8 +390,9 @@ class MarginalMap:
         settings = plan.settings
         if settings.samples is not None or settings.standard_error is not None:
             return lambda: True
-        end = CLIMB_SHARE * (settings.seconds or DEFAULT_SECONDS)
-        return lambda: working_time() - plan.begun < end
+        now = working_time()
+        left = plan.begun + (settings.seconds or DEFAULT_SECONDS) - now
+        return lambda: working_time() < now + CLIMB_SHARE * left
 
     def _first(self, plan: Plan) -> Plan:
         settings = plan.settings

@@ -316,7 +316,7 @@ def prepare_maxima(
         maximising: MaxTemplate = maximisation.MaxTemplate(chosen)
         return maximising
 
-    return KEPT.of(model, ("maxima", observed, soft), make, lambda kept: kept.bytes_held)
+    return KEPT.of(model, ("maxima", observed, soft), make, lambda prepared: prepared.bytes_held)
 
 
 def _elimination(

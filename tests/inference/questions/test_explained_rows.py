@@ -107,6 +107,15 @@ def test_evidence_that_holds_in_all_rows_is_given():
     assert "best" not in frame.attrs
 
 
+def test_learning_has_the_same_likelihoods():
+    model = om.read(SPRINKLER)
+    rows = [{"grass": "wet"}, {"season": "dry", "rain": "none"}, {}]
+    frame = predicted(model, rows, query="sprinkler")
+    np.testing.assert_allclose(
+        frame.attrs["log_likelihood"], om.inference.log_likelihoods(model, rows), atol=1e-12
+    )
+
+
 def test_networks_need_no_elimination_for_their_sum(monkeypatch):
     for seed in range(40):
         model = random_network(np.random.default_rng(seed), 8)

@@ -247,6 +247,24 @@ def test_values_that_can_be_weighed_are_improved_until_no_single_change_helps(wi
         assert float(om.log_z(grid, other)) <= weight + 1e-9
 
 
+def test_elimination_that_takes_too_long_is_given_up_for_samples(monkeypatch):
+    monkeypatch.setattr(asking, "MOST_LISTED", 0)
+
+    def be_late(*question):
+        raise LimitError("there was no time for it")
+
+    monkeypatch.setattr(asking, "solve_marginal_map", be_late)
+    model, _, _ = random_question(0)
+    how = {"over": list(model.names[:2]), "threads": 1, "packs": 1}
+    answer = om.best(model, samples=20, **how)
+    assert not answer.proven
+    assert "longer than expected" in answer.about.reason
+    with pytest.raises(LimitError, match="no time"):
+        om.best(model, method="exact", **how)
+    whole = om.best(model, over=list(model.names), seconds=60)
+    assert whole.about.method in ("exact", "annealing")  # the best states of all, otherwise
+
+
 def test_atoms_of_one_variable_are_weighed_together():
     """Values of names, three to a variable, become values of variables and back."""
     meanings = [np.array([1, 0, 0, 0]), np.array([0, 1, 0, 0]), np.array([0, 0, 1, 0])]
