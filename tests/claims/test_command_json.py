@@ -1,10 +1,11 @@
 """The JSON object has the shape that docs/reference/json.md promises."""
 
+import json
 import numbers
 
 import pytest
 
-from tests.cli.commands import answer_of, rain
+from tests.cli.commands import answer_of, orbitmc, rain
 
 WORD, TRUTH, NUMBER, COUNT = str, bool, numbers.Real, int
 NULL = type(None)
@@ -78,3 +79,37 @@ def test_the_object_has_the_documented_shape(tmp_path, method):
             variable["low"], variable["probability"], variable["high"], strict=True
         ):
             assert 0 <= low <= p <= high <= 1
+
+
+def error_of(*words):
+    done = orbitmc(*words, "--json")
+    assert "orbitmc: " in done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_errors_are_objects_too(tmp_path):
+    model = rain(tmp_path)
+    assert error_of("infer", tmp_path / "none.bif") == (
+        2,
+        {
+            "error": "there is no such file",
+            "kind": "input",
+            "where": {"file": str(tmp_path / "none.bif"), "line": None, "column": None},
+            "hint": None,
+        },
+    )
+    code, error = error_of("infer", model, "-e", "rian=no")
+    assert (code, error["kind"], error["where"]) == (2, "input", None)
+    assert error["hint"] == "did you mean 'rain'?"
+    broken = tmp_path / "broken.uai"
+    broken.write_text("MARKOV\n1\ntwo\n")
+    code, error = error_of("check", broken)
+    assert (code, error["where"]["line"]) == (2, 3)
+    assert error_of("infer", model, "--memory", "16")[1]["kind"] == "limit"
+
+
+def test_impossible_evidence_is_a_contradiction(tmp_path):
+    path = tmp_path / "never.uai"
+    path.write_text("MARKOV\n1\n2\n1\n1 0\n2\n0 1\n")
+    code, error = error_of("infer", path, "-e", "0=0")
+    assert (code, error["kind"]) == (4, "contradiction")

@@ -68,6 +68,16 @@ def test_settings_of_programs_are_refused_for_models(tmp_path):
     assert "the setting dialect belongs to Markov logic programs (.mln, .pracmln)" in done.stderr
 
 
+def test_threads_may_be_written_as_an_option(tmp_path):
+    for words in (["--threads", "1"], ["--threads=1"], ["--set", "threads=1"]):
+        done = orbitmc("infer", rain(tmp_path), *words, "--method", "gibbs", "--samples", "9")
+        assert done.returncode in (0, 3)
+        assert "9 samples" in done.stderr
+    wrong = orbitmc("infer", rain(tmp_path), "--threads", "none")
+    assert wrong.returncode == 2
+    assert "threads: expected a whole number of 1 or more" in wrong.stderr
+
+
 def test_removed_options_are_not_understood(tmp_path):
-    for option in ("--alpha", "--scan", "--packs", "--threads", "--open", "--dialect"):
+    for option in ("--alpha", "--scan", "--packs", "--open", "--dialect"):
         assert orbitmc("infer", rain(tmp_path), option, "1").returncode == 2

@@ -9,6 +9,7 @@ from orbitmc.exact import dual_bound
 from orbitmc.exact.dual_bound import DualAscent
 from orbitmc.exact.map import upper_bound
 from orbitmc.exact.problem import prepare
+from orbitmc.graph.builder import Builder
 from orbitmc.models._ising import ising_grid
 from tests.exact.random_graphs import random_graph
 from tests.oracle.brute_force import log_weight, states
@@ -84,6 +85,30 @@ def test_buckets_of_moved_weights_bound_no_worse_and_still_bound(most):
         assert best - 1e-9 <= bound <= ascent.bound + 1e-9
         better += bound < plain - 1e-6
     assert better > 0
+
+
+def test_values_that_become_impossible_when_tables_are_joined_do_no_harm():
+    """Each of two tables of a pair supports all values; together they do not."""
+    compared = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        builder = Builder([3, 3, 2])
+        for scope in ((0, 1), (0, 1), (1, 2), (0, 2)):
+            table = rng.normal(size=[(3, 3, 2)[v] for v in scope])
+            table[rng.random(table.shape) < 0.45] = -np.inf
+            builder.add_factor(scope, table)
+        graph = builder.build()
+        best = max(log_weight(graph, state) for state in states(graph))
+        try:
+            problem = prepare(graph)
+        except ContradictionError:
+            continue
+        ascent = DualAscent(problem)
+        bound = ascent.improve(never)
+        assert bound >= best
+        assert upper_bound(ascent.moved()) >= best - 1e-9
+        compared += best > -np.inf
+    assert compared > 20
 
 
 def test_weight_that_gets_lost_on_the_way_would_be_noticed(monkeypatch):

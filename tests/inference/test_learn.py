@@ -330,7 +330,7 @@ def test_impossible_rows_name_what_is_impossible():
 def test_no_time_at_all_is_refused_and_some_time_gives_what_there_is(monkeypatch):
     model = random_network(6)
     rows = random_rows(model, 6, count=50)
-    with pytest.raises(LimitError, match="no time for one step"):
+    with pytest.raises(LimitError, match="no time for"):
         om.learn(model, rows, seconds=-1.0)
     steps = []
 
@@ -343,6 +343,51 @@ def test_no_time_at_all_is_refused_and_some_time_gives_what_there_is(monkeypatch
     assert learned.interrupted
     assert not learned.converged
     assert learned.iterations == 3
+
+
+class Clock:
+    """A clock that goes on by a hundredth of a second whenever somebody looks at it."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 0.01
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    for module in ("_numba.compile_log", "exact.families", "inference._learn"):
+        monkeypatch.setattr(f"orbitmc.{module}.working_time", clock)
+    return clock
+
+
+@pytest.mark.parametrize("seconds", [0.05, 1.0, 3.0])
+def test_learning_is_never_late(clock, seconds):
+    """Whatever takes time looks at the clock: there is no way to end more than a tenth late."""
+    model = random_network(6)
+    rows = random_rows(model, 6, count=300)
+    try:
+        learned = om.learn(model, rows, seconds=seconds, tolerance=1e-15)
+    except LimitError:
+        assert seconds < 1
+    else:
+        assert learned.interrupted
+        assert not learned.converged
+    assert clock.now <= 1.1 * seconds + 0.1
+
+
+def test_time_is_left_for_how_sure_tables_are(clock, monkeypatch):
+    """Climbing ends before the seconds are over; without its share, nothing would be left."""
+    model = random_network(6)
+    rows = random_rows(model, 6, count=30)
+    learned = om.learn(model, rows, seconds=3.0, tolerance=1e-15)
+    assert learned.interrupted
+    assert learned.precision is not None
+    monkeypatch.setattr(learning, "CLIMBING_SHARE", 1.0)
+    assert om.learn(model, rows, seconds=3.0, tolerance=1e-15).precision is None
 
 
 def test_families_are_found_by_scopes_alone():

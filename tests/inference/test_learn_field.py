@@ -260,6 +260,28 @@ def test_what_makes_no_sense_is_refused(options, words):
         om.learn(model, possible_rows(model, 1), **options)
 
 
+def test_noisy_gates_are_not_learned():
+    values = {name: ["no", "yes"] for name in "abc"}
+    pair = (["a", "b"], np.ones((2, 2)))
+    gate = om.noisy_or("c", {"a": 0.8, "b": 0.6})
+    model = om.model(values, [pair, gate, pair])
+    with pytest.raises(InputError, match="noisy gates are not learned"):
+        om.learn(model, [dict.fromkeys("abc", "yes")])
+    assert om.learn(model.without_helpers(), [dict.fromkeys("abc", "yes")]).converged
+
+
+def test_models_with_evidence_or_clauses_are_refused():
+    model = random_field(1)
+    seen = model.given({"v0": "v0.0"})
+    with pytest.raises(InputError, match="without evidence"):
+        om.learn(seen, [{"v1": "v1.0"}])
+    builder = om.graph.Builder([2, 2, 2])
+    builder.add_clauses([[0, 1, 2]], [[1, 1, 1]], builder.add_tables([[0.0, 1.0]]))
+    clause = om.Model(builder.build(), ("a", "b", "c"), (("no", "yes"),) * 3)
+    with pytest.raises(InputError, match="learned for programs"):
+        om.learn(clause, [{"a": "yes"}])
+
+
 def test_rows_may_have_weights():
     model = random_field(2)
     rows = possible_rows(model, 2, count=12)

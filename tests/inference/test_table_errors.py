@@ -145,7 +145,8 @@ def sampled_network(seed, rows, holes=0.0, variables=5):
     model = random_network(seed, variables)
     drawn = om.draws(model, samples=rows, packs=1, lanes=32, seed=seed, method="exact")
     states = drawn.values.reshape(-1, drawn.values.shape[-1])[:rows]
-    missing = np.random.default_rng(seed).random(states.shape) < holes
+    rng = np.random.default_rng(seed + 1000)  # holes must not follow the random draws
+    missing = rng.random(states.shape) < holes
     table = [
         {n: None if gone else domain[k]
          for n, domain, k, gone in zip(drawn.names, drawn.domains, state, lost, strict=True)}
@@ -276,9 +277,9 @@ def test_draws_of_what_is_hidden_have_its_distribution():
         model.graph.cardinality.tolist(), [family.scope for family in parts], read, 2**26
     )
     joint = joint_of(model, tables_of(model))
-    for batch in counting.batches:
+    for number, batch in enumerate(counting.batches):
         log_tables = [model.graph.table_values(family.factor) for family in parts]
-        elimination = Elimination(counting._template(batch, log_tables))
+        elimination = Elimination(counting._template(number, log_tables))
         _, upward, _ = counting._upward(elimination, batch, batch.rows)
         drawn = elimination.draw(upward, len(batch.rows), 40_000, np.random.default_rng(1))
         for column, row in enumerate(batch.rows):
@@ -339,7 +340,7 @@ def test_intervals_cover_the_truth_where_a_third_is_missing():
     covered, forgetful = coverage(500, 300, 1 / 3, as_it_is, forget_holes)
     assert not is_far(covered, 500)
     assert 0.92 <= covered / 500 <= 0.97
-    assert forgetful / 500 < 0.9
+    assert forgetful / 500 < 0.92
 
 
 # What people see of it.
@@ -447,6 +448,13 @@ def test_a_file_keeps_how_sure_tables_are(learned, tmp_path):
     assert result["errors_from"] == "tables learned from 200 rows"
     name = learned.names[0]
     assert result["variables"][name]["standard_error"] == before[name].standard_error.tolist()
+    event = f"{name} == '{learned.domains()[name][0]}'"
+    asked = json.loads(orbitmc("ask", path, event, "--json").stdout)
+    error = before[name].standard_error[0]
+    assert asked["estimates"]["probability"]["standard_error"] == pytest.approx(error, rel=1e-9)
+    joint = json.loads(orbitmc("joint", path, name, "--json").stdout)
+    assert joint["standard_error"][0] == pytest.approx(error, rel=1e-9)
+    assert joint["errors_from"] == asked["errors_from"] == "tables learned from 200 rows"
     table = orbitmc("infer", path).stdout
     assert "95 % interval" in table
     assert "ESS" not in table

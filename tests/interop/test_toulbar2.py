@@ -1,6 +1,8 @@
 """Best states by toulbar2 are those of elimination, to the precision that it says."""
 
 import math
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -97,17 +99,33 @@ def test_auto_proves_by_it_what_elimination_cannot_afford(monkeypatch):
     assert answer[0].log_weight == pytest.approx(alone[0].log_weight, abs=1e-8)
 
 
-def test_time_that_is_over_leaves_a_bound():
+def hard_model():
+    """Nobody proves its best state today."""
     rng = np.random.default_rng(0)
     builder = om.graph.builder.Builder([4] * 150)
     for _ in range(900):
         a, b = rng.choice(150, 2, replace=False).tolist()
         builder.add_factor([a, b], rng.normal(size=(4, 4)))
-    model = named(builder.build())
-    answer = om.best(model, method="toulbar2", seconds=2)
+    return named(builder.build())
+
+
+def test_time_that_is_over_leaves_a_bound():
+    answer = om.best(hard_model(), method="toulbar2", seconds=2)
     assert not answer.proven
     assert answer[0].log_weight <= answer.bound
     assert answer.precision == 0.0
+
+
+def test_ctrl_c_gives_the_best_state_so_far():
+    model = hard_model()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(2.0, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    answer = om.best(model, method="toulbar2", seconds=600)
+    signal.signal(signal.SIGINT, before)
+    assert answer.about.interrupted
+    assert not answer.proven
+    assert answer[0].log_weight <= answer.bound < math.inf
 
 
 def test_a_contradiction_is_explained():

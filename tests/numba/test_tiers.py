@@ -14,6 +14,7 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.exact.blocks import slab_steps
 from orbitmc.exact.contraction import LINEAR, LOGARITHMIC, Passes
 from orbitmc.exact.contraction import marginals as eliminate
+from orbitmc.exact.dual_bound import DualAscent
 from orbitmc.exact.order_search import search_order
 from orbitmc.exact.plan import predict
 from orbitmc.graph.ancestral import forward_draws, network_of
@@ -95,6 +96,8 @@ def ask_everything(graph):
         passes = Passes(plan.problem, plan.tree, steps, arithmetic)
         passes.up()
         passes.down(plan.order)
+    looks = iter(range(10))
+    DualAscent(plan.problem).improve(lambda: next(looks) >= 6)
     automorphisms(graph, values=True)
     drawn = variable_graph(energy_form(graph))
     ball_cells(drawn, equitable_cells(drawn), reach=5)

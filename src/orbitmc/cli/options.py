@@ -28,11 +28,11 @@ class Verb(TyperCommand):
     """A command that shows its options in groups; its epilog is an example."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line; settings of programs may be written as options."""
+        """Read the command line; some settings may be written as options."""
         options = {name for parameter in self.params for name in parameter.opts}
         if any(word.startswith("-") and word.partition("=")[0] not in options for word in args):
             args = translate_alchemy_options(
-                ctx, args, {*options, *HELP}, program_settings(self.name or "")
+                ctx, args, {*options, *HELP}, written_as_options(self.name or "")
             )
         self._refuse_repeated(ctx, args)
         return super().parse_args(ctx, args)
@@ -68,7 +68,7 @@ class Verb(TyperCommand):
         formatter = ctx.make_formatter()
         self.format_help(ctx, formatter)
         with formatter.section(
-            "Settings, each by --set NAME=VALUE; of programs also by --NAME VALUE"
+            "Settings, by --set NAME=VALUE; threads and those of programs by --NAME, too"
         ):
             known = settable(self.name or "").values()
             formatter.write_dl(
@@ -278,9 +278,9 @@ def settable(verb: str) -> Mapping[str, Setting]:
     }.get(verb, reading)
 
 
-def program_settings(verb: str) -> set[str]:
-    """Settings of a verb that are about programs; they may be written as options, too."""
-    return settable(verb).keys() & settings_of(LogicOptions).keys()
+def written_as_options(verb: str) -> set[str]:
+    """Settings of a verb that may be written as options: threads, and what is about programs."""
+    return settable(verb).keys() & {"threads", *settings_of(LogicOptions)}
 
 
 def parse_assignments(verb: str, pieces: Iterable[str] | None) -> dict[str, Any]:
@@ -424,7 +424,7 @@ HINTS = {
     **dict.fromkeys(("-learnwt", "-mle", "-dMaxIter"), LEARNING),
     "-minProb": "--json and leave out what is below",
     "-timeout": "--seconds X",
-    "-threads": "--set threads=N",
+    "-threads": "--threads N",
     "-gz": "-o FILE.gz",
     **dict.fromkeys(("-nopart", "-keepData", "-rawString", "-activateAll", "-conf"), NEEDLESS),
 }

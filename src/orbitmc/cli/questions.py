@@ -318,7 +318,9 @@ def ask(
         estimates.about,
         ", ".join(dict.fromkeys(estimate.verdict for estimate in estimates.values())),
         estimates.converged,
-        table=lambda: f"{estimates[ANSWER]}\n" if event else report.estimates_table(estimates),
+        table=lambda: (
+            f"{estimates[ANSWER]}\n" if event else report.estimates_table(estimates, "nats")
+        ),
         json=lambda: report.estimates_json(estimates),
         csv=lambda: report.estimates_csv(estimates),
     )

@@ -6,6 +6,7 @@ Ctrl-C: the first one ends a run early and keeps its answer, the second ends the
 import _thread
 import errno
 import functools
+import json
 import os
 import shlex
 import signal
@@ -136,8 +137,9 @@ def verb(command: Callable[P, int]) -> Callable[P, None]:
     @functools.wraps(command)
     def guarded(*arguments: P.args, **options: P.kwargs) -> None:
         CLOCK.begin()
-        debug = bool(options.get("debug"))
-        raise typer.Exit(_exit_code(lambda: _carry_out(command, *arguments, **options), debug))
+        debug, as_json = bool(options.get("debug")), bool(options.get("json"))
+        carry_out = functools.partial(_carry_out, command, *arguments, **options)
+        raise typer.Exit(_exit_code(carry_out, debug, as_json))
 
     return guarded
 
@@ -165,7 +167,7 @@ def print_remark(message: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
-def _exit_code(command: Callable[[], int], debug: bool) -> int:
+def _exit_code(command: Callable[[], int], debug: bool, as_json: bool) -> int:
     try:
         with handle_interrupts():
             code = command()
@@ -174,6 +176,8 @@ def _exit_code(command: Callable[[], int], debug: bool) -> int:
     except BrokenPipeError as error:
         return unwritten(error)
     except OrbitError as error:
+        if as_json:
+            _print_error(error)
         print_remark(str(error))
         return error.exit_code
     except OSError as error:
@@ -187,6 +191,24 @@ def _exit_code(command: Callable[[], int], debug: bool) -> int:
         return 5
     except Exception as error:
         return _report_interrupt() if is_interrupt(error) else _bug(error, debug)
+
+
+KINDS = {2: "input", 4: "contradiction", 5: "limit"}
+"""What each exit code of an error means."""
+
+
+def _print_error(error: OrbitError) -> None:
+    """Print an error as one JSON object: what is wrong, where, and what to do."""
+    source = getattr(error, "source", None)
+    place = [getattr(error, name, 0) or None for name in ("line", "column")]
+    what, _, hint = getattr(error, "message", str(error)).partition("; ")
+    fields = {
+        "error": what,
+        "kind": KINDS[error.exit_code],
+        "where": None if source is None else {"file": source, "line": place[0], "column": place[1]},
+        "hint": hint or None,
+    }
+    print(json.dumps(fields, ensure_ascii=False), flush=True)
 
 
 def _report_interrupt(when: str = "") -> int:

@@ -89,7 +89,8 @@ def _visit(
             if graph.later[edge] if forward else graph.earlier[edge]:
                 own = graph.message_start[edge]
                 for value in range(values):
-                    message[own + value] -= share * total[value]
+                    if total[value] > -np.inf:
+                        message[own + value] -= share * total[value]
 
 
 def _take_work(graph: DualGraph, message: Floats, edge: int, values: int) -> float:
@@ -120,6 +121,9 @@ def _take(graph: DualGraph, message: Floats, edge: int, values: int) -> None:
                 weight -= message[graph.message_start[other] + digit]
         if weight > message[own + value]:
             message[own + value] = weight
+    for value in range(values):  # an impossible value has nothing to give
+        if message[own + value] == -np.inf:
+            message[own + value] = 0.0
 
 
 def _top_work(graph: DualGraph, *rest: object) -> float:
@@ -201,6 +205,8 @@ class DualAscent:
         of_variables, of_factors = np.zeros(len(self.problem.sizes)), np.zeros(len(self.scopes))
         _tops(self.graph, self.message, of_variables, of_factors)
         tops = [self.problem.constant, *of_variables.tolist(), *of_factors.tolist()]
+        if -math.inf in tops:
+            return -math.inf
         rounding = float(np.abs(self.message).sum()) + math.fsum(map(abs, tops))
         return exact_sum([*tops, ROUNDING * rounding])
 
@@ -222,12 +228,18 @@ class DualAscent:
         return replace(
             problem,
             scopes=tuple(scope for scope, _ in whole),
-            tables=tuple(table - table.max() for _, table in whole),
+            tables=tuple(_lower(table) for _, table in whole),
             constant=self.bound,
         )
 
     def _sent(self, edge: int) -> Floats:
         return self.message[self.graph.message_start[edge] : self.graph.message_start[edge + 1]]
+
+
+def _lower(table: Floats) -> Floats:
+    """A table with its largest entry at 0; one without any possible entry stays."""
+    top = float(table.max())
+    return table - top if top > -math.inf else table
 
 
 def _lay_out(problem: Problem, scopes: Sequence[Scope]) -> DualGraph:

@@ -17,8 +17,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from orbitmc._numba.compile_log import require_time
+from orbitmc._numba.compile_log import latest_time, require_time, working_time
 from orbitmc._util.arrays import Floats, Numbers
+from orbitmc._util.interrupts import check_interrupt
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.templates import (
     Batch,
@@ -33,7 +34,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 
 FEW_ROWS = 256  # with the same holes: an elimination of their own would take longer to plan
 MOST_ENTRIES = 1e7  # of tables for one row
-ORDER_SECONDS = 1.0
+ORDER_SECONDS, ORDER_SHARE = 1.0, 0.05  # of the time that is left
 FEWEST_COPIES = 8  # of a row, in each of which what it leaves open is drawn
 
 Likelihood = Callable[[int, Numbers], Floats]
@@ -226,8 +227,10 @@ class FamilyCounter:
         self.batches = [] if self.is_complete else batches(observed, rows.soft, FEW_ROWS)
         self.stopped = False
         unknown = [np.zeros([self.sizes[v] for v in scope]) for scope in self.scopes]
-        for batch in self.batches:
-            self._template(batch, unknown)  # refuses what is too wide
+        self.orders: dict[int, tuple[int, ...]] = {}
+        for number in range(len(self.batches)):
+            self._require_going_on()
+            self.orders[number] = self._template(number, unknown).order  # refuses what is too wide
 
     def stop(self) -> None:
         """Let counting end with a `KeyboardInterrupt`."""
@@ -240,6 +243,7 @@ class FamilyCounter:
         if any(v not in self.column for v in scope):
             return np.zeros(shape)
         values = self.rows.value[[self.column[v] for v in scope]]
+        self._require_going_on()
         weight = self.rows.weight
         if not self.is_complete:
             chosen = (values >= 0).all(axis=0)
@@ -255,8 +259,8 @@ class FamilyCounter:
             return Counts(complete, self.complete_log_likelihood(log_tables))
         tables = [np.zeros([self.sizes[v] for v in scope]) for scope in self.scopes]
         log_likelihood = np.empty(self.rows.value.shape[1])
-        for batch in self.batches:
-            elimination = Elimination(self._template(batch, log_tables))
+        for number, batch in enumerate(self.batches):
+            elimination = Elimination(self._template(number, log_tables))
             for part in chunks(elimination, len(batch.rows), self.memory):
                 self._require_going_on()
                 rows = batch.rows[part]
@@ -275,8 +279,8 @@ class FamilyCounter:
         share = min(1.0, draws / (FEWEST_COPIES * count))
         to_scores = entries.from_counts()
         total = csr_array((to_scores.shape[1], to_scores.shape[1]))
-        for batch in self.batches:
-            elimination = Elimination(self._template(batch, log_tables))
+        for number, batch in enumerate(self.batches):
+            elimination = Elimination(self._template(number, log_tables))
             chosen = batch.rows[rng.random(len(batch.rows)) < share]
             for part in chunks(elimination, len(chosen), self.memory):
                 self._require_going_on()
@@ -293,7 +297,7 @@ class FamilyCounter:
         return summed
 
     def _require_going_on(self) -> None:
-        require_time()
+        _require_time()
         if self.stopped:
             raise KeyboardInterrupt
 
@@ -302,7 +306,8 @@ class FamilyCounter:
     ) -> tuple[Numbers, Upward, Floats]:
         """Values that some rows observe [column, row], their elimination, log-probabilities."""
         known = self.rows.value[np.ix_(np.array(batch.hard, np.int64), rows)]
-        upward = elimination.upward(known, [self.rows.likelihood(k, rows) for k in batch.soft])
+        likelihoods = [self.rows.likelihood(k, rows) for k in batch.soft]
+        upward = elimination.upward(known, likelihoods, self._require_going_on)
         return known, upward, np.broadcast_to(upward.log_z(), len(rows))
 
     def complete_log_likelihood(self, log_tables: Sequence[Floats]) -> Floats:
@@ -313,11 +318,19 @@ class FamilyCounter:
             log_likelihood += table.reshape(-1)[np.ravel_multi_index(tuple(values), table.shape)]
         return log_likelihood
 
-    def _template(self, batch: Batch, log_tables: Sequence[Floats]) -> Template:
+    def _template(self, number: int, log_tables: Sequence[Floats]) -> Template:
         """An elimination for the rows of a batch."""
+        batch = self.batches[number]
         hard, soft = ([self.rows.variables[k] for k in some] for some in (batch.hard, batch.soft))
         problem = _problem(self.sizes, self.scopes, log_tables)
-        return template(problem, hard, soft, seconds=ORDER_SECONDS, most=MOST_ENTRIES)
+        return template(
+            problem,
+            hard,
+            soft,
+            seconds=_order_seconds(),
+            most=MOST_ENTRIES,
+            order=self.orders.get(number),
+        )
 
     def _add(
         self, tables: Sequence[Floats], elimination: Elimination, batch: Batch, rows: Numbers
@@ -358,6 +371,16 @@ def _problem(
     )
 
 
+def _order_seconds() -> float:
+    """How long to look for an order: not long, where there is little time."""
+    return max(0.0, min(ORDER_SECONDS, ORDER_SHARE * (latest_time() - working_time())))
+
+
+def _require_time() -> None:
+    check_interrupt()
+    require_time()
+
+
 class FamilyJoints:
     """The joint probabilities of every family, row by row, where tables stay as they are."""
 
@@ -367,19 +390,31 @@ class FamilyJoints:
         scopes: Sequence[Scope],
         log_tables: Sequence[Floats],
         seen: Sequence[int],
+        order: Sequence[int] | None = None,
     ) -> None:
-        """`seen` are the variables of which rows bring log-weights."""
+        """`seen` are the variables of which rows bring log-weights.
+
+        The `order` of others that differ only in the numbers of their tables saves a search.
+        """
         self.scopes = tuple(scopes)
         problem = _problem(tuple(sizes), scopes, log_tables)
-        chosen = template(problem, (), seen, seconds=ORDER_SECONDS, most=MOST_ENTRIES)
+        chosen = template(
+            problem, (), seen, seconds=_order_seconds(), most=MOST_ENTRIES, order=order
+        )
         self.elimination = Elimination(chosen)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """In which order variables are eliminated."""
+        return self.elimination.template.order
 
     def of_rows(self, likelihoods: Sequence[Floats], rows: int) -> tuple[list[Floats], Floats]:
         """Joints [values of a family, row], zeros where impossible; and the rows' log Z.
 
         `likelihoods` are log-weights [value, row] of the variables that rows say something of.
         """
-        upward = self.elimination.upward(np.zeros((0, rows), np.int64), likelihoods)
+        nothing = np.zeros((0, rows), np.int64)
+        upward = self.elimination.upward(nothing, likelihoods, _require_time)
         place = self.elimination.template.place
         scopes = [tuple(place[v] for v in scope) for scope in self.scopes]
         joints = [

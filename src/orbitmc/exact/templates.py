@@ -7,7 +7,7 @@ variables that the factor reads. A row of evidence chooses one place on it.
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -91,6 +91,7 @@ class Template:
     decided_soft: tuple[int, ...] = field(repr=False)
     steps: tuple[Step, ...] = field(repr=False)
     tree: Tree = field(repr=False)
+    order: tuple[int, ...] = field(repr=False)
     entries: int
     flops: int
 
@@ -122,11 +123,13 @@ def template(
     *,
     seconds: float = 1.0,
     most: float = np.inf,
+    order: Sequence[int] | None = None,
 ) -> Template:
     """Plan the elimination of all variables but the observed ones (numbers in the graph).
 
     Variables that are `tied` get into one table. The search for an order takes up to `seconds`, and
-    gives up orders that cost more than `most`.
+    gives up orders that cost more than `most`; the `order` of a template that differs only in the
+    numbers of its tables saves the search.
     """
     problem = _tie_scopes(problem, tied)
     column_of = {
@@ -140,7 +143,7 @@ def template(
         scopes=tuple(dict.fromkeys(_free_scopes(problem.scopes, renumbered))),
         tables=(),
     )
-    order = _order(left, seconds, most)
+    order = _order(left, seconds, most) if order is None else order
     tree = build_tree(left, order)
     place = {
         variable: renumbered[number]
@@ -161,6 +164,7 @@ def template(
         decided_soft=tuple(k for k, v in enumerate(soft) if v not in place),
         steps=tuple(_step(v, tree, pieces[v], softened.get(v, -1)) for v in tree.upward),
         tree=tree,
+        order=tuple(order),
         entries=sum(entries),
         flops=2 * sum(n * k for n, k in zip(entries, terms, strict=True)),
     )
@@ -309,14 +313,20 @@ class Elimination:
         tables = (*self.messages.values(), *self.conditionals.values(), *pieces)
         return sum(table.nbytes for table in tables)
 
-    def upward(self, rows: Numbers, likelihoods: Sequence[Floats] = ()) -> Upward:
+    def upward(
+        self,
+        rows: Numbers,
+        likelihoods: Sequence[Floats] = (),
+        check: Callable[[], None] = check_interrupt,
+    ) -> Upward:
         """Eliminate everything, for rows of numbers of possible values, one column each [k, row].
 
-        `likelihoods` are log-weights [value, row] of the possible values of soft variables.
+        `likelihoods` are log-weights [value, row] of the possible values of soft variables. Between
+        tables, `check` may end it.
         """
         messages, conditionals = dict(self.messages), dict(self.conditionals)
         for step in self.live:
-            check_interrupt()
+            check()
             self._send(step, messages, conditionals, rows, likelihoods)
         template = self.template
         roots = (messages[root] for root in template.tree.roots)

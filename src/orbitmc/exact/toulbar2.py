@@ -7,6 +7,8 @@ what is said of a proof.
 import importlib.util
 import json
 import math
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,7 @@ from orbitmc.graph.log_weights import exact_sum
 CHILD = Path(__file__).with_name("toulbar2_child.py")
 MOST_COST = 2.0**50  # of all factors together: sums of costs stay exact as doubles, too
 FINEST = 2.0**40  # parts of a nat
+GRACE = 2.0  # seconds that it has to tell what it knows
 LOOK = 0.1  # seconds between two looks whether somebody wants it to stop
 
 
@@ -120,16 +123,26 @@ class Toulbar2:
         self.process.wait()
         self.folder.cleanup()
 
+    def interrupt(self) -> None:
+        """Let it end now and tell what it knows; where that is not possible, nothing happens."""
+        if not self.is_done and os.name == "posix":
+            self.process.send_signal(signal.SIGINT)
+
     def wait(self, seconds: float) -> Proof | None:
         """What it knows after so many seconds at most; None if it does not answer."""
-        for _ in range(max(1, math.ceil(seconds / LOOK))):
+        if not self._ends_within(seconds):
+            self.interrupt()
+        return self.proof() if self._ends_within(GRACE) else None
+
+    def _ends_within(self, seconds: float) -> bool:
+        for _ in range(math.ceil(seconds / LOOK)):
             check_interrupt()
             try:
                 self.process.wait(LOOK)
-                break
+                return True
             except subprocess.TimeoutExpired:
                 continue
-        return self.proof() if self.is_done else None
+        return self.is_done
 
     def proof(self) -> Proof | None:
         """What it has written; None if it has not, and an error if it found that nothing is."""

@@ -78,10 +78,11 @@ EXACT_STEPS = 1e-4  # seconds for each variable, about, until exact steps are pr
 EXACT_STEPS_OF_FACTORS = 2e-5  # and for each factor
 STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
 DUAL_SHARE = 0.25  # of a timed search may be over when weight is moved between tables no more
+BUCKET_ENTRIES = (2**16, 2**19, 2**22)  # of the largest tables, as long as there is time
+TABLES_AT_ONCE = 8  # that are as large, about
 BOUND_SHARE = 0.5  # of a timed search may be over when its bound is found
 LEAST_TOULBAR2 = 1.0  # seconds for which a solver is started
 MOST_TOULBAR2_ENTRIES = 2**22  # of all tables that are written for it
-TOULBAR2_GRACE = 1.0  # seconds by which it may be late
 Progress = Callable[[float, str], None]
 SURE = 1e-9
 """A state this near to the bound is a best one."""
@@ -491,12 +492,18 @@ def _prove_by_toulbar2(model: Model, clock: _Clock) -> _Incumbent:
     problem = prepare(graph, probe(graph) if graph.has_zeros() else None)
     left = max(0.0, clock.seconds - clock())
     with Toulbar2(problem, left) as solver:
-        proof = solver.wait(left + TOULBAR2_GRACE)
+
+        def stop() -> None:
+            clock.stop()
+            solver.interrupt()
+
+        with stop_on_ctrl_c(stop):
+            proof = solver.wait(left)
     if proof is None or proof.state is None:
         raise LimitError(f"toulbar2 found no state in {clock.seconds:g} s")
     state = problem.in_values(proof.state)
     weight = exact_log_weight(graph, state)
-    about = About(method="toulbar2", reason="toulbar2 was asked for")
+    about = About("toulbar2", "toulbar2 was asked for", interrupted=clock.stopped)
     bound = max(proof.bound, weight)
     precision = proof.precision if proof.optimal else 0.0
     return _Incumbent([state], [weight], proof.optimal, bound, about, precision)
@@ -520,6 +527,7 @@ class _Clock:
         self.seconds = settings.seconds or DEFAULT_SECONDS
         self.watch = watch
         self.before = 0.0 if settings.seconds is None else spent_before() - watch.so_far()
+        self.memory = settings.memory
         self.stopped = False
         self.solver: Toulbar2 | None = None
 
@@ -530,6 +538,10 @@ class _Clock:
     def has_time_for(self, seconds: float) -> bool:
         """Whether a timed search may spend so much on what makes it better."""
         return self.rounds is not None or self() + seconds <= BOUND_SHARE * self.seconds
+
+    def affords_buckets(self, entries: int) -> bool:
+        """Whether larger tables may be made for a bound: searches that count rounds need none."""
+        return self.rounds is None and TABLES_AT_ONCE * 8 * entries <= self.memory
 
     def fraction(self, rounds: int) -> float:
         """How much of the search is over."""
@@ -554,8 +566,8 @@ class _Clock:
         return self.solver is not None
 
     def find_proof(self) -> Proof | None:
-        """What a solver beside the search knows; it may be a little late."""
-        return None if self.solver is None else self.solver.wait(TOULBAR2_GRACE)
+        """What a solver beside the search knows by now."""
+        return None if self.solver is None else self.solver.wait(0.0)
 
 
 def _column(state: Numbers) -> Bytes:
@@ -580,8 +592,15 @@ def _find_bound(problem: Problem, clock: _Clock) -> float:
 
     ascent = DualAscent(problem)
     ascent.improve(is_after(DUAL_SHARE))
-    bound = upper_bound(ascent.moved(), is_over=is_after(BOUND_SHARE))
-    return bound if not math.isnan(bound) else math.inf
+    moved, bound = ascent.moved(), math.inf
+    for most in BUCKET_ENTRIES:
+        if most > BUCKET_ENTRIES[0] and not clock.affords_buckets(most):
+            break
+        tighter = upper_bound(moved, most, is_over=is_after(BOUND_SHARE))
+        if math.isnan(tighter) or tighter > bound - SURE * max(1.0, abs(bound)):
+            break
+        bound = tighter
+    return bound
 
 
 def _in_names(model: Model, incumbent: _Incumbent) -> BestStates:

@@ -144,11 +144,15 @@ def _information(table: Floats) -> float:
     apart = np.outer(table.sum(axis=1), table.sum(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = xlogy(table, table / np.where(apart > 0, apart, 1.0))
-    return max(0.0, float(logs.sum()))
+    nats = float(logs.sum())
+    return nats if nats > ROUNDING else 0.0
 
 
 def _sort_by_information(estimates: dict[str, Estimate]) -> dict[str, Estimate]:
     return dict(sorted(estimates.items(), key=lambda pair: -pair[1].value))
+
+
+ROUNDING = 1e-14  # nats: what is smaller is an error of sums
 
 
 class PairsFeature:

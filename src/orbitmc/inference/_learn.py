@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orbitmc import inference
-from orbitmc._numba.compile_log import time_limit
+from orbitmc._numba.compile_log import latest_time, require_time, time_limit, working_time
 from orbitmc._util.arrays import Floats
 from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
 from orbitmc._util.text import MEMORY, quote, suggestion
@@ -54,7 +54,9 @@ TOLERANCE = 1e-6
 MOST_ITERATIONS = 1000
 SLACK = 1e-9  # of a log-likelihood: what rounding may take from it
 SMOOTHING = 1.0  # pseudo-rows behind the tables that learning begins with
-MOST_PARAMETERS = 4096  # entries of tables, learned from rows with holes, that have errors
+MOST_PARAMETERS = 3000  # entries of tables, learned from rows with holes, that have errors
+MATRIX_SECONDS = 1e-9  # for the cube of their number
+CLIMBING_SHARE = 0.8  # of the seconds; the rest is for finding out how sure tables are
 FEWEST_DRAWS, DRAWS_PER_ENTRY = 100_000, 200  # of what rows leave open
 FEW_CASES = 1.0  # rows that have all of a family: with fewer, its first table is drawn at random
 
@@ -288,14 +290,12 @@ def learn_network(
     rows, count = weigh_rows(every, weights), len(every.weight)
     task = _Task(network, families_of_network(network), prior, list_names(fixed), tied)
     rng = np.random.default_rng(seed)
-    search = _Search(task, rows, count, tolerance, iterations, memory, watch, rng)
-    with stop_on_ctrl_c(search.stop), time_limit(math.inf if seconds is None else seconds):
-        if search.counter.is_complete:
-            search.fit_complete_rows()
-        else:
-            for number in range(starts):
-                search.climb(number, search.first_tables(start, number))
-        best = search.best()
+    with time_limit(math.inf if seconds is None else seconds - (time.perf_counter() - begun)):
+        search = _Search(task, rows, count, tolerance, iterations, memory, watch, rng)
+        with stop_on_ctrl_c(search.stop):
+            with time_limit(CLIMBING_SHARE * (latest_time() - working_time())):
+                search.run(start, starts)
+            best = search.best()
     return replace(best, seconds=time.perf_counter() - begun)
 
 
@@ -587,6 +587,14 @@ class _Search:
         self._require_possible(counts)
         self._end(0, 1, log_tables, counts, True)
 
+    def run(self, start: str, starts: int) -> None:
+        """Count complete rows, or climb from all starts."""
+        if self.counter.is_complete:
+            self.fit_complete_rows()
+        else:
+            for number in range(starts):
+                self.climb(number, self.first_tables(start, number))
+
     def climb(self, number: int, log_tables: list[Floats]) -> None:
         """Improve tables until that does not pay; what is reached is one more end."""
         if self.stopped:
@@ -654,6 +662,7 @@ class _Search:
                 f"{entries.count:,} entries were learned from rows with holes, which is known for "
                 f"up to {MOST_PARAMETERS:,}"
             )
+        require_time(MATRIX_SECONDS * entries.count**3)
         complete = entries.information({v: behind[v] + DIRICHLET for v in task.learned()})
         draws = max(FEWEST_DRAWS, DRAWS_PER_ENTRY * entries.count)
         hidden = self.counter.hidden_covariance(entries, end.log_tables, draws, self.rng)

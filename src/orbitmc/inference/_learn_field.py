@@ -185,6 +185,10 @@ def _check(
     start: str,
 ) -> None:
     _require_tables(model)
+    if model.helpers:
+        raise InputError(
+            "noisy gates are not learned: learn tables in their place, of model.without_helpers()"
+        )
     if method not in (None, LIKELIHOOD, PSEUDO):
         raise InputError(f"fields are learned by {LIKELIHOOD!r} or {PSEUDO!r}, not by {method!r}")
     if not 0 <= prior < math.inf:
@@ -318,7 +322,9 @@ class _Likelihood:
 
     def __init__(self, parameters: _Parameters, rows: EvidenceRows, memory: int) -> None:
         self.parameters, self.rows = parameters, rows
-        self._joints(parameters.log_tables(np.zeros(parameters.count)))  # refuses what is too wide
+        self.order: tuple[int, ...] | None = None
+        flat = parameters.log_tables(np.zeros(parameters.count))
+        self.order = self._joints(flat).order  # refuses what is too wide
         self.counter = FamilyCounter(parameters.sizes, parameters.scopes, rows, memory)
         self.is_concave = self.counter.is_complete
         self.log_z: float | None = None
@@ -330,7 +336,8 @@ class _Likelihood:
             self.counts = parameters.gather(counts)
 
     def _joints(self, log_tables: Sequence[Floats]) -> FamilyJoints:
-        return FamilyJoints(self.parameters.sizes, self.parameters.scopes, log_tables, ())
+        sizes, scopes = self.parameters.sizes, self.parameters.scopes
+        return FamilyJoints(sizes, scopes, log_tables, (), self.order)
 
     def stop(self) -> None:
         self.stopped = True

@@ -200,11 +200,17 @@ class _Network:
         families = entries.families
         inside = _ancestors(families, named)
         place = {v: k for k, v in enumerate(inside)}
-        joints = FamilyJoints(
-            [int(model.graph.cardinality[v]) for v in inside],
-            [tuple(place[member] for member in families[v].scope) for v in inside],
-            [model.graph.table_values(families[v].factor) for v in inside],
-            [place[v] for v in named],
+
+        def plan() -> FamilyJoints:
+            return FamilyJoints(
+                [int(model.graph.cardinality[v]) for v in inside],
+                [tuple(place[member] for member in families[v].scope) for v in inside],
+                [model.graph.table_values(families[v].factor) for v in inside],
+                [place[v] for v in named],
+            )
+
+        joints = KEPT.of(
+            model, ("families", *named), plan, lambda joints: joints.elimination.bytes_held
         )
         return cls(model, entries, tuple(named), inside, joints)
 

@@ -279,10 +279,10 @@ def estimates_csv(estimates: Estimates) -> str:
     return csv_text(("name", "value", "standard_error", "low", "high", "verdict"), rows)
 
 
-def estimates_table(estimates: Estimates) -> str:
-    """A line per name."""
+def estimates_table(estimates: Estimates, unit: str = "value") -> str:
+    """A line per name; the numbers are of such a unit."""
     sure = all(estimate.standard_error == 0.0 for estimate in estimates.values())
-    titles = ("variable", "value", "verdict") if sure else ("variable", "value", "±", "verdict")
+    titles = ("variable", unit, "verdict") if sure else ("variable", unit, "±", "verdict")
     lines = [
         (
             escape_unprintable(name),

@@ -136,3 +136,11 @@ def test_wrong_names_are_explained(sprinkler, target, candidates, said):
 def test_where_all_others_are_observed_there_is_nothing_to_say(sprinkler, method):
     seen = {"season": "dry", "rain": "none", "grass": "wet"}
     assert not om.information(sprinkler, "sprinkler", None, seen, method=method)
+
+
+def test_what_is_independent_tells_nothing_at_all():
+    """Sums of rounded numbers are not 0; what is told is."""
+    rng = np.random.default_rng(3)
+    sizes = {name: [str(value) for value in range(7)] for name in "abcdef"}
+    model = om.model(sizes, [([name], rng.random(7)) for name in sizes])
+    assert set(map(float, om.information(model, "a").values())) == {0.0}
