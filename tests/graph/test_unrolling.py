@@ -87,6 +87,19 @@ def test_hidden_markov_models_are_those_of_forward_backward():
         np.testing.assert_allclose(answer[f"X[{now}]"].probability, past[now], atol=1e-12)
 
 
+def test_a_long_chain_is_exact_from_end_to_end():
+    rng = np.random.default_rng(3)
+    start, move, see = rows(rng, 3), rows(rng, 3, 3), rows(rng, 3, 4)
+    values, there, evidence = seen_signs(rng, 2000, 4, 0.9)
+    likelihoods = np.where(there[:, None], see[:, values].T, 1.0)
+    smooth, _, log_z = forward_backward(start, move, likelihoods)
+    answer = om.marginals(
+        om.unroll(hidden_markov(start, move, see), 2000), evidence, method="exact"
+    )
+    np.testing.assert_allclose(probabilities(answer, 2000), smooth, atol=1e-11)
+    assert answer.about.log_z == pytest.approx(log_z, abs=1e-7)
+
+
 def test_steps_the_other_way_round_would_be_seen():
     (start, move, see), steps, evidence, likelihoods = random_case(4)
     assert steps > 2

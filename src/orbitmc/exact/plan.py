@@ -14,7 +14,7 @@ from orbitmc._util.loading import LateModule
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.blocks import Steps, plan_steps, steps_within
-from orbitmc.exact.order import Order, find_order, remember_order, remembered_order
+from orbitmc.exact.order import EASY, Order, find_order, remember_order, remembered_order
 from orbitmc.exact.order_search import LARGEST_COUNTS
 from orbitmc.exact.problem import LONGEST_EXPANDED, Problem, prepare
 from orbitmc.exact.tree import (
@@ -158,12 +158,14 @@ def plan_from(
 ) -> EliminationPlan:
     """Plan to follow a greedy order where that takes `enough` seconds; elsewhere search a better.
 
-    Before a search, values are tried. Variables are held where memory is short.
+    Before a search, values are tried, if there are zeros. An easy order is not searched for again.
+    Variables are held where memory is short.
     """
     if greedy is not None and len(greedy.order.variables) == len(greedy.problem.sizes):
         order = greedy.order.variables
         plan = plan_in_order(greedy.problem, order, memory=memory, until=until)
-        if plan.seconds <= enough and plan.bytes <= min(memory, COMFORT):
+        easy = greedy.order.cost <= EASY and not graph.has_zeros()
+        if (plan.seconds <= enough or easy) and plan.bytes <= min(memory, COMFORT):
             return _remember(graph, plan)
     if graph.has_zeros():
         problem = prepare(graph, probe(graph))
