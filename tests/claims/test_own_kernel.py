@@ -272,3 +272,40 @@ def test_a_given_kernel_answers_and_is_named():
         om.marginals(model, kernel=kernel, method="gibbs")
     with pytest.raises(InputError, match="leave out base"):
         om.marginals(model, kernel=kernel, base="mcsat")
+
+
+class Untyped(NamedTuple):
+    """Read what the kernel does not have."""
+
+    bias: float
+
+    outcomes = ("draws",)
+
+    def memory(self, prepared, lanes):
+        return ()
+
+
+@om.kernels.step(Untyped)
+def untyped(prepared, kernel, memory, values, outcomes, rng):
+    variable = integer(rng, len(values))
+    for lane in range(values.shape[1]):
+        values[variable, lane] = kernel.chance
+
+
+def test_what_cannot_be_compiled_is_said_in_a_line_with_its_place():
+    with pytest.raises(InputError, match=r"Unknown attribute 'chance'") as refusal:
+        om.marginals(om.ising_grid(2, 2, 0.3), kernel=Untyped(0.5), samples=5)
+    error = refusal.value
+    assert error.source == __file__
+    assert error.line == untyped.__code__.co_firstlineno + 4
+    assert error.message.startswith("the step of the kernel Untyped cannot be compiled: ")
+    assert "\n" not in str(error)
+
+
+def test_a_step_that_draws_from_numpy_is_refused_and_told_what_to_use():
+    def drawing(prepared, kernel, memory, values, outcomes, rng):
+        values[np.random.randint(len(values)), 0] = 1  # noqa: NPY002
+
+    with pytest.raises(InputError, match=r"drawing draws from np.random, .* draw through"):
+        om.kernels.step(Heat)(drawing)
+    assert not om.testing.check_kernel(Heat(0.0)).ergodic  # the step that it had is still there

@@ -34,6 +34,7 @@ def condition(graph: FactorGraph, observed: Mapping[int, int]) -> FactorGraph:
     touched = _touches(graph, value_of)
     for factor in np.flatnonzero(touched[: graph.first_clause]):
         pieces.slice_table(int(factor))
+    pieces.add_slices()
     for clause in np.flatnonzero(touched[graph.first_clause :]):
         pieces.shorten_clause(graph.first_clause + int(clause))
     pieces.keep(np.flatnonzero(~touched))
@@ -118,6 +119,8 @@ class _Pieces:
         self.builder = Builder(graph.cardinality[free])
         self.constant = [graph.constant]
         self._slices: dict[tuple[int, tuple[int, ...]], tuple[int, Floats]] = {}
+        self._rows: list[list[int]] = []  # of variables, all of one length, that wait to be added
+        self._numbers: list[int] = []
 
     def slice_table(self, factor: int) -> None:
         scope = self.graph.scope_of(factor)
@@ -126,13 +129,23 @@ class _Pieces:
         if key not in self._slices:
             where = tuple(slice(None) if value == FREE_VALUE else int(value) for value in values)
             table = np.asarray(self.graph.table_values(factor)[where])
+            self._require_possible(factor, table)
             self._slices[key] = (self.builder.add_table(table), table)
         number, table = self._slices[key]
-        self._require_possible(factor, table)
-        if table.ndim:
-            self.builder.add_factors(self.renamed[scope[values == FREE_VALUE]][None, :], number)
-        else:
+        if not table.ndim:
             self.constant.append(float(table))
+            return
+        row = self.renamed[scope[values == FREE_VALUE]].tolist()
+        if self._rows and len(row) != len(self._rows[0]):
+            self.add_slices()
+        self._rows.append(row)
+        self._numbers.append(number)
+
+    def add_slices(self) -> None:
+        """Add the factors that wait, in their order."""
+        if self._rows:
+            self.builder.add_factors(self._rows, self._numbers)
+            self._rows, self._numbers = [], []
 
     def shorten_clause(self, factor: int) -> None:
         graph = self.graph

@@ -137,7 +137,7 @@ def best(
         model.require_all_factors()
         incumbent = None if model.helpers else _solve_from_cache(model, evidence, chosen, k)
         if incumbent is None:
-            seen = model.given(evidence).without_helpers()
+            seen = _as_tables(model.given(evidence))
             states = _in_names(seen, _solve(seen, chosen, k, progress))
         else:
             states = _in_names(model, incumbent)
@@ -145,6 +145,14 @@ def best(
     if evidence is not None and len(evidence):
         raise InputError("evidence of a program is a database: read(program, databases)")
     return best_of_program(model, chosen, k, query, progress)
+
+
+def _as_tables(model: Model) -> Model:
+    """The model without helpers of noisy gates, which are summed out, not maximised."""
+    try:
+        return model.without_helpers()
+    except LimitError as error:
+        raise LimitError(f"{error}; name a few variables instead, over=[…] (best -q)") from None
 
 
 def _best_over(

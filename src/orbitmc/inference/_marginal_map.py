@@ -14,23 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc import inference
+from orbitmc._numba.compile_log import working_time
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Numbers
-from orbitmc._util.text import quote, suggestion
+from orbitmc._util.text import format_bytes, quote, suggestion
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import BestState, BestStates, Joint
 from orbitmc.estimate.features import worst_verdict
+from orbitmc.estimate.marginals import About
 from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import FEW
-from orbitmc.exact.map import map_bytes, plan_marginal_map, solve_marginal_map
+from orbitmc.exact.map import (
+    map_bytes,
+    marginal_map_seconds,
+    plan_marginal_map,
+    solve_marginal_map,
+)
+from orbitmc.exact.templates import Elimination, chunks
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about
+from orbitmc.inference.cache import prepare_elimination
 from orbitmc.inference.feature_sampling import sample_feature, variables_of
 from orbitmc.inference.plan import (
     Plan,
-    describe_cost,
     most_seconds,
     order_search_seconds,
     plan_model,
@@ -59,10 +67,12 @@ Progress = Callable[[float, str], None]
 
 MOST_LISTED = 2**12  # joint values that are listed with their probabilities, and sorted
 TIE = 1e-12  # probabilities that differ by less, relatively, are the same: sums are rounded
-SUMS_COST = 4.0  # times the usual cost: logarithms, once for the maxima and once for the sum
 CANDIDATES = 64  # values that are rated, at least; four for each that is asked for
 MOST_COUNTED = 2**18  # different values that are counted while chains run
 FIRST_SHARE = 0.4  # of the time there is for sampling, to find candidates
+CLIMB_SHARE = 0.6  # of all time may be over when candidates are improved no more
+MOST_ROW_SECONDS = 0.05  # to weigh one of them
+MOST_NEIGHBOURS = 2**12  # that are weighed at a time
 NOT_DECIDED = "atoms that share a variable are summed and maximised only in a small joint table"
 
 
@@ -210,6 +220,13 @@ def _state(chosen: Mapping[str, str], chance: float, error: float = 0.0) -> Best
     return BestState(chosen, log, chance, error)
 
 
+def _describe_cost(plan: EliminationPlan) -> str:
+    return (
+        f"exact elimination, sums first, takes about {format_bytes(map_bytes(plan))} and "
+        f"{marginal_map_seconds(plan):.2g} s ({plan.in_words})"
+    )
+
+
 class _NothingToSumError(Exception):
     """A search for the best states of all variables does better than samples."""
 
@@ -258,15 +275,16 @@ class MarginalMap:
                 seconds=order_search_seconds(settings),
                 within=most,
             )
+            cost = _describe_cost(plan)
             if forced and map_bytes(plan) > settings.memory:
-                raise LimitError(f"{describe_cost(plan)}, too much")
+                raise LimitError(f"{cost}, too much")
         except LimitError as error:
             if forced:
                 raise
             return None, str(error)
-        if map_bytes(plan) <= settings.memory and SUMS_COST * plan.seconds <= most:
-            return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
-        return None, f"{describe_cost(plan)}, too much"
+        if map_bytes(plan) <= settings.memory and marginal_map_seconds(plan) <= most:
+            return plan, f"{cost}{describe_unused_settings(settings)}"
+        return None, f"{cost}, too much"
 
     def from_elimination(self, plan: Plan) -> BestStates:
         best = solve_marginal_map(plan.one_elimination, self.scope, self.k)
@@ -286,33 +304,87 @@ class MarginalMap:
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> BestStates:
         """Count values in one run, and rate the most frequent ones in another one.
 
-        A second run, because the most frequent of many values were lucky in the first.
+        A second run, because the most frequent of many values were lucky in the first. Where all
+        else can be summed out once the names are known, ratios of probabilities are exact: then
+        the best values are improved, and the second run only says how probable all are together.
         """
         observers = list(observers)
         counted = CountedValues(self.named)
         first = sample_feature(self.view, self._first(plan), counted, observers)
         candidates = counted.most_frequent(max(CANDIDATES, 4 * self.k))
+        seen = len(counted.counts)
         if first.about.interrupted:
             chances = np.array([count for _, count in candidates]) / counted.states
             errors = np.sqrt(chances * (1.0 - chances) / counted.states)
-            rated, verdict = first, FEW
-        else:
-            rating = RatedValues(self.named, [codes for codes, _ in candidates])
-            rated = sample_feature(self.view, self._second(plan), rating, observers)
-            estimates = rated.features()
-            chances, errors = estimates.probability, estimates.standard_error
-            verdict = worst_verdict(estimates.verdict(), rated.verdicts)
-        order = rank(chances)[: self.k].tolist()
-        states = [
-            _state(self._named_values(candidates[n][0]), float(chances[n]), float(errors[n]))
-            for n in order
-        ]
-        about = replace(
-            rated.about,
-            reason=f"{rated.about.reason}; the {len(candidates):,} most frequent of "
-            f"{len(counted.counts):,} joint values were rated by a second run",
+            codes = [value for value, _ in candidates]
+            return self._answer(codes, chances, errors, FEW, first.about)
+        weights = ConditionalWeights.of(plan, self.named)
+        if weights is None:
+            return self._rate(plan, observers, [value for value, _ in candidates], seen)
+        return self._improve(plan, observers, [value for value, _ in candidates], weights)
+
+    def _rate(
+        self, plan: Plan, observers: Iterable[RunObserver], codes: list[bytes], seen: int
+    ) -> BestStates:
+        """Let a second run say how probable each candidate is."""
+        rating = RatedValues(self.named, {value: row for row, value in enumerate(codes)})
+        rated = sample_feature(self.view, self._second(plan), rating, observers)
+        estimates = rated.features()
+        verdict = worst_verdict(estimates.verdict(), rated.verdicts)
+        words = (
+            f"the {len(codes):,} most frequent of {seen:,} joint values were rated by a second run"
         )
+        about = replace(rated.about, reason=f"{rated.about.reason}; {words}")
+        chances, errors = estimates.probability, estimates.standard_error
+        return self._answer(codes, chances, errors, verdict, about)
+
+    def _improve(
+        self,
+        plan: Plan,
+        observers: Iterable[RunObserver],
+        codes: list[bytes],
+        weights: ConditionalWeights,
+    ) -> BestStates:
+        """Climb from the candidates by exact weights; a second run tells their probability."""
+        ranked = weights.climb(codes, max(CANDIDATES, 4 * self.k), self._has_time_to_climb(plan))
+        codes = [value for value, _ in ranked]
+        rating = RatedValues(self.named, dict.fromkeys(codes, 0))
+        rated = sample_feature(self.view, self._second(plan), rating, observers)
+        estimates = rated.features()
+        logs = np.array([log for _, log in ranked])
+        shares = np.exp(logs - logs.max())
+        shares /= shares.sum()
+        verdict = worst_verdict(estimates.verdict(), rated.verdicts)
+        words = (
+            f"{len(weights.known):,} joint values were weighed exactly; a second run says how "
+            "probable the best ones are"
+        )
+        about = replace(rated.about, reason=f"{rated.about.reason}; {words}")
+        chance, error = float(estimates.probability[0]), float(estimates.standard_error[0])
+        return self._answer(codes, shares * chance, shares * error, verdict, about, shares)
+
+    def _answer(
+        self,
+        codes: Sequence[bytes],
+        chances: Floats,
+        errors: Floats,
+        verdict: str,
+        about: About,
+        shares: Floats | None = None,
+    ) -> BestStates:
+        """The best of some values, by their probabilities, or by exact shares of these."""
+        order = rank(chances if shares is None else shares)[: self.k].tolist()
+        states = [
+            _state(self._named_values(codes[n]), float(chances[n]), float(errors[n])) for n in order
+        ]
         return BestStates(tuple(states), False, 0.0, about, sampled=verdict)
+
+    def _has_time_to_climb(self, plan: Plan) -> Callable[[], bool]:
+        settings = plan.settings
+        if settings.samples is not None or settings.standard_error is not None:
+            return lambda: True
+        end = CLIMB_SHARE * (settings.seconds or DEFAULT_SECONDS)
+        return lambda: working_time() - plan.begun < end
 
     def _first(self, plan: Plan) -> Plan:
         settings = plan.settings
@@ -380,12 +452,12 @@ class CountedValues(_JointValues):
 
 
 class RatedValues(_JointValues):
-    """How often each of some joint values occurs."""
+    """How often some joint values occur, each counted in its row."""
 
-    def __init__(self, named: Sequence[Target], candidates: Sequence[bytes]) -> None:
+    def __init__(self, named: Sequence[Target], place: Mapping[bytes, int]) -> None:
         super().__init__(named)
-        self.place = {codes: row for row, codes in enumerate(candidates)}
-        self.rows = len(candidates)
+        self.place = place
+        self.rows = max(place.values()) + 1
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
         values, which = np.unique(self.codes(states), return_inverse=True)
@@ -393,3 +465,94 @@ class RatedValues(_JointValues):
         cells = rows[which.reshape(-1)] * COLUMNS + np.arange(states.shape[1]) % COLUMNS
         total = np.bincount(cells, minlength=(self.rows + 1) * COLUMNS).astype(np.float64)
         return total[: self.rows * COLUMNS].reshape(self.rows, COLUMNS)
+
+
+# Weights of joint values, where elimination affords to sum all else out once they are known.
+
+
+class ConditionalWeights:
+    """The exact log-weights of joint values, all on the same scale."""
+
+    def __init__(self, elimination: Elimination, named: Sequence[Target], memory: int) -> None:
+        self.elimination, self.named, self.memory = elimination, named, memory
+        self.known: dict[bytes, float] = {}
+        self.values = _value_tables(named)
+
+    @classmethod
+    def of(cls, plan: Plan, named: Sequence[Target]) -> ConditionalWeights | None:
+        """None where that is not affordable, or names do not decide their variables."""
+        model, settings = plan.model, replace(plan.settings, method="auto")
+        if model.equivalences or not _decide_their_variables(named):
+            return None
+        names = tuple(model.names[variable] for variable in variables_of(named))
+        elimination = prepare_elimination(model, names, (), settings)
+        if elimination is None or elimination.template.seconds > MOST_ROW_SECONDS:
+            return None
+        return cls(elimination, named, settings.memory)
+
+    def weigh(self, codes: Iterable[bytes]) -> None:
+        """Work out weights that are not known yet, many at once."""
+        new = [value for value in dict.fromkeys(codes) if value not in self.known]
+        if not new:
+            return
+        numbers = self.elimination.template.number
+        states = self._states(new)
+        rows = np.array([number[column] for number, column in zip(numbers, states, strict=True)])
+        possible: NDArray[np.bool_] = np.asarray((rows >= 0).all(axis=0))
+        for part in chunks(self.elimination, len(new), self.memory):
+            upward = self.elimination.upward(np.maximum(rows[:, part], 0))
+            logs = np.broadcast_to(upward.log_z(), part.stop - part.start)
+            logs = np.where(possible[part], logs, -np.inf)
+            self.known.update(zip(new[part], logs.tolist(), strict=True))
+
+    def _states(self, codes: Sequence[bytes]) -> Numbers:
+        """Values of the variables [variable, joint value]."""
+        typed = np.array([list(value) for value in codes], dtype=np.int64)
+        columns = []
+        for places, table in self.values:
+            key = np.zeros(len(codes), dtype=np.int64)
+            for place in places:
+                key = key * len(self.named[place].values) + typed[:, place]
+            columns.append(np.array([table.get(k, -1) for k in key.tolist()], dtype=np.int64))
+        return np.array(columns)
+
+    def climb(
+        self, codes: Sequence[bytes], count: int, has_time: Callable[[], bool]
+    ) -> list[tuple[bytes, float]]:
+        """Change the best joint value, one variable at a time, while that helps; gives the best."""
+        self.weigh(codes)
+        while has_time():
+            best, log = max(self.known.items(), key=lambda item: (item[1], item[0]))
+            near = self._neighbours(best)
+            if len(near) > MOST_NEIGHBOURS:
+                break
+            self.weigh(near)
+            if max((self.known[value] for value in near), default=-math.inf) <= log:
+                break
+        ranked = sorted(self.known.items(), key=lambda item: (-item[1], item[0]))
+        return [(value, log) for value, log in ranked[:count] if log > -math.inf]
+
+    def _neighbours(self, code: bytes) -> list[bytes]:
+        """Joint values that differ in one variable."""
+        near = []
+        for places, table in self.values:
+            for key in table:
+                changed = bytearray(code)
+                for place in reversed(places):
+                    key, value = divmod(key, len(self.named[place].values))
+                    changed[place] = value
+                if changed != code:
+                    near.append(bytes(changed))
+        return near
+
+
+def _value_tables(named: Sequence[Target]) -> list[tuple[list[int], dict[int, int]]]:
+    """Of each variable: the names that it decides, and its value for each of their joint values."""
+    tables = []
+    for variable in variables_of(named):
+        places = [place for place, target in enumerate(named) if target.variable == variable]
+        keys = np.zeros(len(named[places[0]].meaning), dtype=np.int64)
+        for place in places:
+            keys = keys * len(named[place].values) + named[place].meaning
+        tables.append((places, {key: value for value, key in enumerate(keys.tolist())}))
+    return tables

@@ -1,6 +1,10 @@
 """What every kernel offers, and what it may offer beyond that."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -201,12 +205,67 @@ class Part(NamedTuple):
 def link_kernel(part: Part) -> Link:
     """Make a unit of a kernel and of all that it works on; its parts become units before."""
     if not hasattr(part.kernel, "parts"):
-        return link(_take_steps, tuple(part))
+        with _explain_compiling(part.kernel):
+            return link(_take_steps, tuple(part))
     whole, others = part.kernel.parts(part)
     links = {name: link_kernel(other) for name, other in others.items()}
     units = {name: part_link.unit for name, part_link in links.items()}
     kernel = whole.kernel._replace(**units)
     return link(_take_steps, tuple(whole._replace(kernel=kernel)), *links.values())
+
+
+RULES = 'see the rules for steps on the page "Write your own kernel"'
+
+
+@contextmanager
+def _explain_compiling(kernel: Any) -> Iterator[None]:
+    """Say in a line what of a kernel of one's own cannot be compiled, and where that is."""
+    try:
+        yield
+    except Exception as error:
+        step_of = STEPS.get(type(kernel))
+        if step_of is None or type(error).__module__ != "numba.core.errors":
+            raise
+        file = step_of.__code__.co_filename
+        lines = str(error).splitlines()
+        places = [(k, match) for k, text in enumerate(lines) if (match := PLACE.search(text))]
+        ours = [(k, int(match[2])) for k, match in places if Path(file).name == Path(match[1]).name]
+        first, line = ours[0] if ours else (len(lines), step_of.__code__.co_firstlineno)
+        words = [text.strip() for text in lines[:first] if WORDS.match(text.strip())]
+        raise InputError(
+            f"the step of the kernel {type(kernel).__name__} cannot be compiled: "
+            f"{words[-1][:LONGEST] if words else 'Numba does not know how'}; {RULES}",
+            source=file,
+            line=line,
+        ) from None
+
+
+PLACE = re.compile(r'File "([^"]+)", line ([0-9]+)')
+WORDS = re.compile(r"(?!During|File|>>>|raised from|There are|-)[A-Z].* .*")
+"""Where Numba says something happened, and what it says of it."""
+
+LONGEST = 120  # letters of what Numba says
+
+STEPS: dict[type, Any] = {}
+"""The step of each kernel of one's own."""
+
+
+def _require_own_numbers(body: Any) -> None:
+    """Refuse a step that draws random numbers which no seed of ours decides."""
+    code, known = body.__code__, body.__globals__
+    modules = ((name, known.get(name)) for name in code.co_names)
+    for name, module in modules:
+        if not isinstance(module, ModuleType):
+            continue
+        drawn = module.__name__ in ("random", "numpy.random")
+        if drawn or (module.__name__ == "numpy" and "random" in code.co_names):
+            raise InputError(
+                f"the step {body.__name__} draws from {name}{'' if drawn else '.random'}, which "
+                "all lanes and runs share and no seed of a run decides; draw through "
+                f"om.kernels.integer, lane_integer or bernoulli with rng; {RULES}",
+                source=code.co_filename,
+                line=code.co_firstlineno,
+            )
 
 
 @unit
@@ -253,7 +312,9 @@ def step(kernel: type) -> Callable[[Body], Body]:
     """
 
     def register(body: Body) -> Body:
+        _require_own_numbers(body)
         single = shared(body)
+        STEPS[kernel] = body
 
         def repeat(
             prepared: PreparedGraph,

@@ -189,15 +189,17 @@ def test_observed_names_have_their_value_and_all_names_are_the_best_states():
     assert searched[0].probability is None
 
 
-@pytest.mark.parametrize("listed", [0, 2**12])
-def test_sampled_values_have_errors_and_are_never_proven(listed, monkeypatch):
+@pytest.mark.parametrize("how", ["listed", "rated", "weighed"])
+def test_sampled_values_have_errors_and_are_never_proven(how, monkeypatch):
     """A false alarm: 20 numbers beyond 6 standard errors, less than one in 10^7."""
-    monkeypatch.setattr(asking, "MOST_LISTED", listed)
+    monkeypatch.setattr(asking, "MOST_LISTED", 2**12 if how == "listed" else 0)
+    if how == "rated":
+        monkeypatch.setattr(asking.ConditionalWeights, "of", lambda *question: None)
     for seed in range(0, 20, 2):  # without zeros: nothing is frozen
         model, evidence, over = random_question(seed)
         expected = list_joint(model, evidence, over)
         answer = om.best(
-            model, evidence, over=over, k=2, method="gibbs", samples=400, seed=seed, threads=1
+            model, evidence, over=over, k=2, method="gibbs", samples=200, seed=seed, packs=1
         )
         assert not answer.proven
         assert answer.sampled
@@ -207,19 +209,55 @@ def test_sampled_values_have_errors_and_are_never_proven(listed, monkeypatch):
             assert abs(expected[tuple(one.values())] - one.probability) < 6 * error
         assert answer[0].log_weight <= answer.bound == 0.0
         top = max(expected.values())
+        if how == "weighed":  # ratios are exact
+            assert expected[tuple(answer[0].values())] == pytest.approx(top, rel=1e-9)
         assert expected[tuple(answer[0].values())] > top - 12 * max(answer[0].standard_error, 1e-4)
 
 
-def test_what_is_too_wide_is_sampled_and_says_so():
+@pytest.fixture
+def wide():
+    """A grid, half of whose variables are asked about: too many values, too wide an order."""
     rng = np.random.default_rng(1)
     grid = om.ising_grid(16, 16, 0.3, rng.normal(size=(16, 16)))
-    over = list(grid.names)[::2]
-    answer = om.best(grid, over=over, k=2, memory=2**25, packs=1, samples=10, threads=1)
+    how = {"memory": 2**25, "packs": 1, "samples": 10, "threads": 1}
+    return grid, list(grid.names)[::2], how
+
+
+def test_what_is_too_wide_is_sampled_and_says_so(wide, monkeypatch):
+    grid, over, how = wide
+    monkeypatch.setattr(asking.ConditionalWeights, "of", lambda *question: None)
+    answer = om.best(grid, over=over, k=2, **how)
     assert not answer.proven
     assert "rated by a second run" in answer.about.reason
     assert "sampled" in str(answer)
     with pytest.raises(LimitError):
         om.best(grid, over=over, method="exact", memory=2**25)
+
+
+def test_values_that_can_be_weighed_are_improved_until_no_single_change_helps(wide):
+    grid, over, how = wide
+    answer = om.best(grid, over=over, k=2, **how)
+    assert not answer.proven
+    assert "weighed exactly" in answer.about.reason
+    best = dict(answer[0])
+    weight = float(om.log_z(grid, best))
+    assert weight >= float(om.log_z(grid, dict(answer[1])))
+    for name in over[::9]:
+        other = {**best, name: "up" if best[name] == "down" else "down"}
+        assert float(om.log_z(grid, other)) <= weight + 1e-9
+
+
+def test_atoms_of_one_variable_are_weighed_together():
+    """Values of names, three to a variable, become values of variables and back."""
+    meanings = [np.array([1, 0, 0, 0]), np.array([0, 1, 0, 0]), np.array([0, 0, 1, 0])]
+    named = [asking.Target(f"a{k}", ("no", "yes"), 5, one) for k, one in enumerate(meanings)]
+    named.insert(1, asking.Target("b", ("x", "y"), 2, np.array([0, 1])))
+    weights = asking.ConditionalWeights(None, named, 0)
+    assert weights._states([bytes([0, 1, 0, 1]), bytes([0, 0, 0, 0])]).tolist() == [[2, 3], [1, 0]]
+    near = weights._neighbours(bytes([0, 1, 0, 1]))
+    assert set(near) == {
+        bytes(one) for one in ([1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1])
+    }
 
 
 def test_a_program_is_asked_in_atoms(way):
