@@ -316,6 +316,8 @@ def test_models_that_are_no_networks_are_refused():
         om.learn(network, [{"rain": "heavy"}, {"rain": "strong"}])
     with pytest.raises(InputError, match="no rows"):
         om.learn(network, [])
+    with pytest.raises(InputError, match="read it first, as in pandas"):
+        om.learn(network, "examples/days.csv")
 
 
 def test_impossible_rows_name_what_is_impossible():

@@ -167,7 +167,10 @@ def test_factors_that_share_a_table_share_what_is_learned():
     grid = om.ising_grid(3, 3, 0.4)
     drawn = om.draws(grid, samples=100, packs=1, lanes=32, seed=1, method="exact")
     rows = [
-        {n: domain[k] for n, domain, k in zip(drawn.names, drawn.domains, state, strict=True)}
+        {
+            n: domain[k]
+            for n, domain, k in zip(drawn.names, drawn.domains().values(), state, strict=True)
+        }
         for state in drawn.values.reshape(-1, 9)
     ]
     for method in ("likelihood", "pseudo-likelihood"):

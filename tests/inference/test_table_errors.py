@@ -147,9 +147,10 @@ def sampled_network(seed, rows, holes=0.0, variables=5):
     states = drawn.values.reshape(-1, drawn.values.shape[-1])[:rows]
     rng = np.random.default_rng(seed + 1000)  # holes must not follow the random draws
     missing = rng.random(states.shape) < holes
+    named = list(drawn.domains().items())
     table = [
         {n: None if gone else domain[k]
-         for n, domain, k, gone in zip(drawn.names, drawn.domains, state, lost, strict=True)}
+         for (n, domain), k, gone in zip(named, state, lost, strict=True)}
         for state, lost in zip(states, missing, strict=True)
     ]  # fmt: skip
     return model, table

@@ -40,16 +40,18 @@ def in_pyagrum(model):
 
 
 def rows_from(model, seed, holes):
-    """Rows drawn from the model, with holes by chance."""
+    """Rows drawn from the model, with holes."""
     drawn = om.draws(model, samples=ROWS, packs=1, lanes=32, seed=seed, method="exact")
     states = drawn.values.reshape(-1, len(drawn.names))[:ROWS]
-    rng = np.random.default_rng(seed + 1000)  # holes must not follow the random draws
+    rng = np.random.default_rng(seed)
     return pd.DataFrame(
         {
             name: np.where(
                 rng.random(ROWS) < holes, None, np.array(domain, dtype=object)[states[:, k]]
             )
-            for k, (name, domain) in enumerate(zip(drawn.names, drawn.domains, strict=True))
+            for k, (name, domain) in enumerate(
+                zip(drawn.names, drawn.domains().values(), strict=True)
+            )
         }
     )
 

@@ -383,6 +383,8 @@ def _network(structure: Structure, table: Any, ignore: Sequence[str]) -> Model:
 
 def read_evidence_rows(model: Model, table: Any, ignore: Sequence[str]) -> EvidenceRows:
     """What the rows of a table say, each with weight 1; rows that make no sense are refused."""
+    if isinstance(table, str | Path):
+        raise InputError("the data are a file: read it first, as in pandas.read_csv(path)")
     rows = read_rows(model, table, ignore)
     count = rows.value.shape[1]
     for row, words in sorted(rows.problems.items())[:1]:
