@@ -24,7 +24,7 @@ def too_wide(monkeypatch):
     monkeypatch.setattr("orbitmc.inference.answer.find_elimination", lambda *question: None)
     monkeypatch.setattr(
         "orbitmc.tuning.run_race",
-        lambda model, prepared, seconds, features=None: RaceResult(Tuning(), "no race"),
+        lambda *asked, **limits: RaceResult(Tuning(), "no race"),
     )
 
 

@@ -40,7 +40,7 @@ def too_wide(monkeypatch):
     monkeypatch.setattr("orbitmc.inference.answer.find_elimination", lambda *question: None)
     monkeypatch.setattr(
         "orbitmc.tuning.run_race",
-        lambda model, prepared, seconds, features=None: RaceResult(Tuning(), "no race"),
+        lambda *asked, **limits: RaceResult(Tuning(), "no race"),
         raising=False,
     )
 
@@ -211,7 +211,7 @@ def test_symmetries_and_methods_that_were_asked_for_stay(monkeypatch):
     assert not collapsed(om.marginals(sparse(), method="gibbs", seed=1, **FEW))
     monkeypatch.setattr(
         "orbitmc.tuning.run_race",
-        lambda model, prepared, seconds, features=None: RaceResult(Tuning(("flip",), 5), "a flip"),
+        lambda *asked, **limits: RaceResult(Tuning(("flip",), 5), "a flip"),
         raising=False,
     )
     assert not collapsed(om.marginals(sparse(), seed=1, **FEW))

@@ -484,7 +484,7 @@ Tell = Annotated[
 
 @question(without=("samples", "error"), method=MethodName, opens_query=True)
 def best(asking: QuestionCommand, count: Count = 1, query: Over = None, tell: Tell = None) -> Reply:
-    """Find the most probable states, all variables together."""
+    """Find the most probable states, of all variables or of some."""
     source = asking.source
     states = inference.best(
         source,
