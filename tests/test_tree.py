@@ -21,7 +21,7 @@ PLAN = {
 # 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes,
 # tables, learning and states by counting, cells of constants, stuck places, ancestral groups,
 # models in time, noisy gates, observables, errors from learned tables, learning of programs and
-# of fields, marginal MAP, dual bounds, toulbar2 and the program that runs it
+# of fields, marginal MAP, dual bounds, toulbar2 and the program that runs it, tables in files
 MOST_FILES, MOST_PACKAGES = 296, 36
 
 

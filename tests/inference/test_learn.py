@@ -316,8 +316,33 @@ def test_models_that_are_no_networks_are_refused():
         om.learn(network, [{"rain": "heavy"}, {"rain": "strong"}])
     with pytest.raises(InputError, match="no rows"):
         om.learn(network, [])
-    with pytest.raises(InputError, match="read it first, as in pandas"):
-        om.learn(network, "examples/days.csv")
+    with pytest.raises(InputError, match="there is no such file"):
+        om.learn(network, "examples/dayz.csv")
+
+
+def test_a_table_may_be_a_file(tmp_path):
+    network = om.read("examples/sprinkler.bif")
+    rows = [
+        {"season": "rainy", "rain": "heavy"},
+        {"rain": "light", "grass": "wet"},
+        {"season": "dry"},
+    ]
+    names = ("season", "rain", "grass")
+    lines = [",".join(row.get(name, "") for name in names) for row in rows]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join([",".join(names), *lines]) + "\n")
+    for table in (path, str(path)):
+        from_file, from_rows = om.learn(network, table), om.learn(network, rows)
+        for name in network.names:
+            assert from_file.tables[name].tolist() == from_rows.tables[name].tolist()
+        answers = om.predict(network, table, query="sprinkler")
+        assert answers.to_numpy().tolist() == (
+            om.predict(network, rows, query="sprinkler").to_numpy().tolist()
+        )
+    structure = {"season": [], "rain": ["season"], "grass": ["rain"]}
+    path.write_text("season,rain,grass\n0,True,wet\n1,False,dry\n1,True,wet\n")
+    assert om.learn(structure, path).domains()["rain"] == ("false", "true")
+    assert om.learn(structure, path).domains()["season"] == ("0", "1")
 
 
 def test_impossible_rows_name_what_is_impossible():

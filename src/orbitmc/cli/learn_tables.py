@@ -10,7 +10,7 @@ import orbitmc as om
 from orbitmc import inference
 from orbitmc._util.text import suffix
 from orbitmc.cli import options
-from orbitmc.cli.predict import read_table
+from orbitmc.cli.predict import columns_named
 from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark
 from orbitmc.errors import InputError
 
@@ -98,8 +98,8 @@ def _read(
     path: Path, network: "om.Model", asked: TableOptions
 ) -> "tuple[Columns, list[float] | None]":
     """The rows of a table without columns that are ignored, and the weights among them."""
-    table = read_table(path, network.domains(), asked.memory)
-    ignored = table.named(asked.ignore)
+    table = inference.read_table(path, network.domains(), asked.memory)
+    ignored = columns_named(table, asked.ignore)
     if asked.weights is not None:
         ignored.append(asked.weights)
     columns = table.columns({*ignored})

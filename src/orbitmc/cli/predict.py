@@ -3,31 +3,22 @@
 import csv
 import json
 import math
-import re
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orbitmc import inference
-from orbitmc._util.text import read_text
 from orbitmc.cli import options
 from orbitmc.cli.inputs import as_one
 from orbitmc.cli.options import QUESTION
 from orbitmc.cli.questions import QuestionCommand, Reply, question
 from orbitmc.cli.running import Display
-from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.inference import Columns
     from orbitmc.inference._predict import Predictions
+    from orbitmc.inference.table_files import TableText
 
 
-NOTHING = ("", "NA", "NaN", "nan", "None", "null")
-"""Cells that observe nothing, unless a value is called so."""
-
-TRUTHS = {"True": True, "False": False}
-WHOLE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0*)?")
 BAD_ROWS = 2
 RowsFile = Annotated[Path, options.argument("ROWS", "A table as CSV: a column for each variable.")]
 
@@ -54,13 +45,14 @@ def predict(
     """Say how probable values are, for each row of a table."""
     source = asking.source
     model = inference.model_in(source)
-    table = read_table(rows, model.domains(), asking.settings.memory)
+    table = inference.read_table(rows, model.domains(), asking.settings.memory)
+    ignored, copied = columns_named(table, ignore), columns_named(table, ids)
     predictions = inference.predictions(
         source,
-        table.columns({*table.named(ignore), *table.named(ids)}),
+        table.columns({*ignored, *copied}),
         query=inference.names_in(query, source) if query and model is source else as_one(query),
-        ignore=table.named(ignore),
-        ids=table.named(ids),
+        ignore=ignored,
+        ids=copied,
         explain=explain,
         progress=None if asking.quiet else _Progress(),
         **asking.how,
@@ -76,69 +68,13 @@ def predict(
     )
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table as text: titles, rows of cells, and the values of variables."""
-
-    titles: list[str]
-    cells: list[list[str]]
-    domains: Mapping[str, tuple[str, ...]]
-
-    def named(self, typed: Sequence[str] | None) -> list[str]:
-        """Columns that an option names: one, or several with commas between."""
-        return [
-            name
-            for text in typed or ()
-            for name in ([text] if text in self.titles else options.words_in([text]))
-        ]
-
-    def columns(self, plain: Container[str]) -> "Columns":
-        """What the cells of each column say; those of `plain` columns stay text."""
-        columns = {}
-        for place, name in enumerate(self.titles):
-            kinds: dict[str, int] = {}
-            which = [
-                kinds.setdefault(cells[place], len(kinds)) if place < len(cells) else -1
-                for cells in self.cells
-            ]
-            values = self.domains.get(name, ())
-            said = [text if name in plain else _cell(text.strip(), values) for text in kinds]
-            columns[name] = inference.Kinds(which, said)
-        return inference.Columns(columns, len(self.cells))
-
-
-def read_table(path: Path, domains: Mapping[str, tuple[str, ...]], memory: int) -> Table:
-    """Read a CSV file about variables that have these values."""
-    lines = list(csv.reader(read_text(path, memory=memory).content.splitlines()))
-    if not lines:
-        raise InputError("the table is empty: its first line names the variables", source=str(path))
-    titles = [title.strip() for title in lines[0]]
-    if len(set(titles)) < len(titles):
-        raise InputError("two columns have the same name", source=str(path), line=1)
-    rows = []
-    for number, cells in enumerate(lines[1:], 2):
-        if not cells and len(titles) > 1:
-            continue  # a blank line at the end
-        if len(cells) > len(titles):
-            raise InputError(
-                f"{len(cells)} cells under {len(titles)} titles", source=str(path), line=number
-            )
-        rows.append(cells)
-    return Table(titles, rows, domains)
-
-
-def _cell(text: str, values: tuple[str, ...]) -> str | float | None:
-    """A value by its name, or what pandas would read: a number, a truth, or nothing.
-
-    Whole numbers with gaps between them are written as `0.0` by pandas.
-    """
-    if text in values:
-        return text
-    if text in NOTHING:
-        return None
-    if text in TRUTHS:
-        return TRUTHS[text]
-    return float(text) if WHOLE.fullmatch(text) else text
+def columns_named(table: "TableText", typed: Sequence[str] | None) -> list[str]:
+    """Columns that an option names: one, or several with commas between."""
+    return [
+        name
+        for text in typed or ()
+        for name in ([text] if text in table.titles else options.words_in([text]))
+    ]
 
 
 def csv_pieces(predictions: "Predictions") -> Iterator[str]:

@@ -82,8 +82,6 @@ from orbitmc.inference.query import Question as Question
 from orbitmc.inference.query import names_in as names_in
 from orbitmc.inference.query import resolve_query as resolve_query
 from orbitmc.inference.reading import read as read
-from orbitmc.inference.rows import Columns as Columns
-from orbitmc.inference.rows import Kinds as Kinds
 from orbitmc.inference.rows import RowAnswerer as RowAnswerer
 from orbitmc.inference.rows import read_rows as read_rows
 from orbitmc.inference.settings import DEFAULT_SECONDS as DEFAULT_SECONDS
@@ -97,6 +95,9 @@ from orbitmc.inference.table_errors import event_errors as event_errors
 from orbitmc.inference.table_errors import free_entries as free_entries
 from orbitmc.inference.table_errors import joint_errors as joint_errors
 from orbitmc.inference.table_errors import marginal_errors as marginal_errors
+from orbitmc.inference.table_files import Columns as Columns
+from orbitmc.inference.table_files import Kinds as Kinds
+from orbitmc.inference.table_files import read_table as read_table
 from orbitmc.sampling.budget import available_cores as available_cores
 from orbitmc.sampling.checkpoint import CheckpointWriter as CheckpointWriter
 from orbitmc.sampling.checkpoint import open_checkpoint as open_checkpoint

@@ -181,10 +181,10 @@ def learn(model: Any, data: Any, **options: Any) -> Learned | LearnedField | Lea
     """Learn from data: tables of a network or a Markov random field, or weights of a program.
 
     For a network: `model` is one, whose tables are learned anew, or the parents of each variable;
-    then values are those that the data have. `data` is a data frame, or a list with a mapping for
-    each row; None and NaN are holes, and a variable without a column is hidden. Complete rows are
-    counted; others are learned from by expectation maximisation, until what is maximised changes by
-    less than `tolerance` of itself.
+    then values are those that the data have. `data` is a data frame, a CSV file, or a list with a
+    mapping for each row; None and NaN are holes, and a variable without a column is hidden.
+    Complete rows are counted; others are learned from by expectation maximisation, until what is
+    maximised changes by less than `tolerance` of itself.
 
     The `prior` is a Dirichlet prior worth so many rows, shared out evenly over the entries of
     each table; 0 gives maximum likelihood. Rows may have `weights`; columns that are no variables
@@ -383,8 +383,6 @@ def _network(structure: Structure, table: Any, ignore: Sequence[str]) -> Model:
 
 def read_evidence_rows(model: Model, table: Any, ignore: Sequence[str]) -> EvidenceRows:
     """What the rows of a table say, each with weight 1; rows that make no sense are refused."""
-    if isinstance(table, str | Path):
-        raise InputError("the data are a file: read it first, as in pandas.read_csv(path)")
     rows = read_rows(model, table, ignore)
     count = rows.value.shape[1]
     for row, words in sorted(rows.problems.items())[:1]:

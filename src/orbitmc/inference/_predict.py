@@ -191,12 +191,12 @@ def predict(
 ) -> DataFrame:
     """Say, for each row of a table, how probable the values of other variables are.
 
-    `rows` is a data frame with a column for each observed variable, or a list with a mapping for
-    each row; None and NaN mean that a row does not observe that variable. `evidence` holds in all
-    rows. A `query` names the variables to report; without one, those without a column. The answer
-    has the index of the rows, and a column (variable, value) for each number. Columns to `ignore`
-    are no evidence, nor are those of `id`, which become the index of the answer. What is asked for
-    should be no column: where it is, it counts as evidence, and a warning says so.
+    `rows` is a data frame with a column for each observed variable, a CSV file, or a list with a
+    mapping for each row; None and NaN mean that a row does not observe that variable. `evidence`
+    holds in all rows. A `query` names the variables to report; without one, those without a column.
+    The answer has the index of the rows, and a column (variable, value) for each number. Columns to
+    `ignore` are no evidence, nor are those of `id`, which become the index of the answer. What is
+    asked for should be no column: where it is, it counts as evidence, and a warning says so.
 
     Rows that observe the same variables are eliminated together. A row that makes no sense, or is
     impossible, has NaN; a warning says which, and why, and so do `attrs["problems"]`. Rows that

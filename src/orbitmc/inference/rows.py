@@ -33,6 +33,7 @@ from orbitmc.inference.plan import (
     sampling_bytes,
 )
 from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, describe_unused_settings
+from orbitmc.inference.table_files import Columns, Kinds, read_if_file
 from orbitmc.sampling.budget import LEAST_SHARE
 from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph, workers_of
 from orbitmc.sampling.run import RunObserver
@@ -83,14 +84,14 @@ class Rows:
 def read_rows(
     model: Model, table: Any, ignore: Sequence[str] = (), ids: Sequence[str] = ()
 ) -> Rows:
-    """Understand a data frame, or mappings from names to what was seen, one for each row.
+    """Understand a data frame, a CSV file, or mappings from names to what was seen, for each row.
 
     A cell is what evidence may be: a value, by name or by number, weights of the values, or None
     or NaN for nothing. A name that is no variable is refused, unless it is to be ignored, or one of
     the `ids`; a value that is none costs its row.
     """
-    columns, count = _columns(table)
     domains = model.domains()
+    columns, count = _columns(read_if_file(table, domains, (*ignore, *ids)))
     copied = _take_out(columns, count, ignore, ids)
     for name in columns:
         if name not in domains:
@@ -144,26 +145,6 @@ def _take_out(
     return copied
 
 
-@dataclass(frozen=True)
-class Kinds:
-    """The different cells of a column, and which of them each row has; -1 where none."""
-
-    which: Sequence[int] | Numbers
-    values: list[Any]
-
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
-        for row, kind in enumerate(np.asarray(self.which, dtype=np.int64).tolist()):
-            yield row, None if kind < 0 else self.values[kind]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """A table by its columns, all of `count` cells."""
-
-    cells: Mapping[str, Kinds]
-    count: int
-
-
 def _frame_cells(column: Any) -> Iterable[tuple[int, Any]]:
     """The cells of a column of a data frame; those of a plain kind are looked at once each.
 
@@ -190,7 +171,9 @@ def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
             raise InputError("two columns of the rows have the same name")
         return {name: _frame_cells(table.iloc[:, k]) for k, name in enumerate(names)}, len(table)
     if isinstance(table, Mapping | str | bytes) or not isinstance(table, Iterable):
-        raise InputError("rows of evidence are a data frame, or a list with a mapping for each row")
+        raise InputError(
+            "rows of evidence are a data frame, a list with a mapping for each row, or a CSV file"
+        )
     columns: dict[str, list[tuple[int, Any]]] = {}
     rows = list(table)
     for number, row in enumerate(rows):
@@ -206,7 +189,7 @@ def values_in(table: Any, names: Sequence[str], ignore: Sequence[str] = ()) -> D
 
     Every column must be one of the names, or ignored; a name without a column has no values.
     """
-    columns, count = _columns(table)
+    columns, count = _columns(read_if_file(table, {}, ignore))
     _take_out(columns, count, ignore, ())
     domains: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
     for name, cells in columns.items():
