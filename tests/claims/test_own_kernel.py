@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numpy.random import uniform
 
 import orbitmc as om
 from orbitmc.errors import InputError
@@ -309,3 +310,15 @@ def test_a_step_that_draws_from_numpy_is_refused_and_told_what_to_use():
     with pytest.raises(InputError, match=r"drawing draws from np.random, .* draw through"):
         om.kernels.step(Heat)(drawing)
     assert not om.testing.check_kernel(Heat(0.0)).ergodic  # the step that it had is still there
+
+
+def test_what_only_looks_like_numpys_numbers_is_accepted():
+    def reading(prepared, kernel, memory, values, outcomes, rng):
+        outcomes[0] += np.int64(memory.random)
+
+    def borrowed(prepared, kernel, memory, values, outcomes, rng):
+        outcomes[0] += uniform() > 0.5  # noqa: NPY002
+
+    assert om.kernels.step(Untyped)(reading) is reading
+    with pytest.raises(InputError, match="borrowed draws from uniform"):
+        om.kernels.step(Untyped)(borrowed)

@@ -367,3 +367,18 @@ def test_warnings_and_reasons_name_no_helpers():
         about = om.marginals(model, seen, method=method, samples=4, seed=1).about
         assert " causes" not in f"{about.reason} {about.warnings}"
         assert not model.helpers.intersection([*about.frozen.names, *about.unmixed.names])
+
+
+def test_questions_do_not_know_helpers():
+    yes = ["no", "yes"]
+    gate = om.noisy_or("f", {"a": 0.8, "b": 0.3, "c": 0.5})
+    fields = [([name], [0.6, 0.4]) for name in "abc"]
+    model = om.model(dict.fromkeys("abcf", yes), [*fields, gate])
+    helper = next(iter(model.helpers))
+    for ask in (
+        lambda: om.joint(model, [helper, "a"]),
+        lambda: om.information(model, helper),
+        lambda: om.expect(model, {"p": ([helper], [0, 1])}),
+    ):
+        with pytest.raises(InputError, match="unknown variable"):
+            ask()

@@ -337,3 +337,21 @@ def test_the_command_line_refuses_in_words(words, message):
     done = orbitmc("unroll", *words)
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
+
+
+def test_helpers_have_the_time_of_their_child_whatever_it_is_called():
+    yes = ["no", "yes"]
+    gate = om.noisy_or("yt", {"xt": 0.8, "y0": 0.4}, leak=0.1)
+    tables = [(["x0"], [0.7, 0.3]), (["x0"], [2, 0.5]), (["y0"], [0.7, 0.3]),
+              (["x0", "xt"], [[0.9, 0.1], [0.2, 0.8]]), gate]  # fmt: skip
+    model = om.model(dict.fromkeys(("x0", "y0", "xt", "yt"), yes), tables)
+    for time in range(4):
+        event = f"y[{time}] == 'yes'"
+        whole = om.probability(om.unroll(model.without_helpers(), 4), event)
+        assert float(om.probability(om.unroll(model, 4), event)) == pytest.approx(float(whole))
+
+
+@pytest.mark.parametrize("model", [None, "model.bif", 3])
+def test_only_models_are_unrolled(model):
+    with pytest.raises(InputError, match="a model is unrolled"):
+        om.unroll(model, 3)

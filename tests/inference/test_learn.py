@@ -438,3 +438,22 @@ def test_an_empty_batch_of_rows_counts_nothing():
                         lambda column, chosen: np.zeros((2, len(chosen))))  # fmt: skip
     counts = FamilyCounter([2], [(0,)], rows, 2**20).counts([np.log([0.5, 0.5])])
     assert counts.tables[0].tolist() == [0.0, 0.0]
+
+
+def test_tables_are_tied_once():
+    structure = {name: [] for name in "abc"}
+    rows = [dict.fromkeys("abc", value) for value in ("0", "1")]
+    with pytest.raises(InputError, match="'a' is tied twice"):
+        om.learn(structure, rows, tied=[["a", "b"], ["c", "a"]])
+    with pytest.raises(InputError, match="a list of lists of names"):
+        om.learn(structure, rows, tied=["a", "b"])
+    with pytest.raises(InputError, match="worth some rows"):
+        om.learn(structure, rows, prior="auto")
+
+
+def test_answers_without_errors_of_tables_say_so():
+    learned = om.learn({"x": []}, [{"x": "no"}, {"x": "yes"}, {"x": "no"}])
+    words = "errors of tables that were learned from 3 rows are not in it"
+    assert words in om.expect(learned, {"p": (["x"], [0, 1])}).about.reason
+    assert words in om.log_z(learned).about.reason
+    assert words not in om.marginals(learned).about.reason

@@ -174,7 +174,7 @@ def test_factors_that_share_a_table_share_what_is_learned():
         for state in drawn.values.reshape(-1, 9)
     ]
     for method in ("likelihood", "pseudo-likelihood"):
-        learned = om.learn(grid, rows, method=method)
+        learned = om.learn(grid, rows, method=method, shared=True)
         tables = [learned.graph.table_values(f) for f in range(learned.graph.factors)]
         assert all((table == tables[0]).all() for table in tables)
         coupling = (tables[0][0, 0] + tables[0][1, 1] - tables[0][0, 1] - tables[0][1, 0]) / 4
@@ -315,3 +315,19 @@ def test_the_command_line_learns_a_field(tmp_path):
     assert "starts is for networks" in done.stderr
     held = orbitmc("learn", path, table, "-o", tmp_path / "l.json", "--held-out", table)
     assert "held out: mean log-probability of 50 rows" in held.stderr
+
+
+def test_equal_tables_of_a_file_are_learned_apart_unless_they_are_to_be_shared(tmp_path):
+    path = tmp_path / "field.uai"
+    ones, others = "4\n1 1 1 1\n", ("4\n2 2 2 2\n", "4\n3 3 3 3\n")
+    head = "MARKOV\n3\n2 2 2\n3\n2 0 1\n2 1 2\n2 0 2\n"
+    rng = np.random.default_rng(1)
+    rows = [dict(zip("012", map(str, row), strict=True)) for row in rng.integers(0, 2, (30, 3))]
+    rows += [{"0": "0", "1": "1", "2": "0"}] * 10
+    path.write_text(head + ones + "".join(others))
+    apart = om.learn(om.read(path), rows)
+    path.write_text(head + 3 * ones)
+    equal, shared = om.learn(om.read(path), rows), om.learn(om.read(path), rows, shared=True)
+    assert equal.log_likelihood == pytest.approx(apart.log_likelihood, abs=1e-9)
+    assert shared.log_likelihood < equal.log_likelihood - 1.0
+    assert len(set(shared.graph.table_of.tolist())) == 1

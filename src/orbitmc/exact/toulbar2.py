@@ -93,6 +93,7 @@ class Toulbar2:
 
     def __init__(self, problem: Problem, seconds: float) -> None:
         require_installed()
+        self.interrupted = False
         self.problem, self.costs = problem, round_costs(problem)
         self.folder = tempfile.TemporaryDirectory(prefix="orbitmc-")
         self.answer_file = Path(self.folder.name, "answer.json")
@@ -126,6 +127,7 @@ class Toulbar2:
     def interrupt(self) -> None:
         """Let it end now and tell what it knows; where that is not possible, nothing happens."""
         if not self.is_done and os.name == "posix":
+            self.interrupted = True
             self.process.send_signal(signal.SIGINT)
 
     def wait(self, seconds: float) -> Proof | None:
@@ -150,6 +152,8 @@ class Toulbar2:
             return None
         told = json.loads(self.answer_file.read_text(encoding="ascii"))
         values, dual = told["values"], told["dual"]
+        if values is None and self.interrupted:
+            return None
         if values is None and told["early"]:
             raise ContradictionError("no state is possible: every state has weight 0")
         if values is None or not self._is_possible(values):

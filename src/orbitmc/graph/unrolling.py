@@ -18,6 +18,7 @@ from orbitmc.graph.model import Model
 
 TIMED = re.compile(r"(.+)\[(0|[1-9][0-9]{0,8})\]", re.DOTALL)
 NO_TIME = -1
+AFTER = " after "  # between the name of a child and what tells its helpers apart
 MOST_STEPS = 10**8
 ROW_ERROR = 1e-3  # how far from one a row of probabilities may add up, as files round
 
@@ -60,6 +61,10 @@ def unroll(model: Model, steps: int) -> Model:
     >>> print(om.probability(weather, "rain[1] == 'yes'", seen))
     0.883357, exact
     """
+    if not isinstance(model, Model):
+        raise InputError(
+            f"a model is unrolled, such as om.read gives, not a {type(model).__name__}"
+        )
     _require_steps(steps)
     model.require_all_factors()
     if model.observed:
@@ -67,7 +72,7 @@ def unroll(model: Model, steps: int) -> Model:
             f"{quote(next(iter(model.observed)))} is observed already: unroll the model first, "
             "then give evidence with times"
         )
-    slices = _Slices(model, _timed_names(model.names))
+    slices = _Slices(model, _timed_names(model))
     slices.check()
     return slices.unroll(int(steps))
 
@@ -79,8 +84,12 @@ def _require_steps(steps: int) -> None:
         raise InputError(f"steps is at most {MOST_STEPS:,}, not {steps:,}")
 
 
-def _timed_names(names: Sequence[str]) -> list[TimedName]:
-    """All names with their times; X0 and Xt are X[0] and X[1] where nothing has brackets."""
+def _timed_names(model: Model) -> list[TimedName]:
+    """All names with their times; X0 and Xt are X[0] and X[1] where nothing has brackets.
+
+    A helper has the time of the variable whose name it begins with.
+    """
+    names = model.names
     timed = [timed_name(name) for name in names]
     if any(name.time != NO_TIME for name in timed):
         return timed
@@ -89,6 +98,10 @@ def _timed_names(names: Sequence[str]) -> list[TimedName]:
     bases.discard("")
     times = {**{f"{base}0": TimedName(base, 0) for base in bases},
              **{f"{base}t": TimedName(base, 1) for base in bases}}  # fmt: skip
+    for helper in model.helpers:
+        child, after, rest = helper.partition(AFTER)
+        if child in times:
+            times[helper] = TimedName(times[child].base + after + rest, times[child].time)
     return [times.get(name, TimedName(name, NO_TIME)) for name in names]
 
 

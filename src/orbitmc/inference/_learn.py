@@ -146,6 +146,7 @@ def learn(
     prior: float = 1.0,
     weights: ArrayLike | None = None,
     ignore: Names = (),
+    shared: bool = False,
     start: str = "data",
     tolerance: float = 1e-8,
     iterations: int = 1000,
@@ -194,7 +195,8 @@ def learn(model: Any, data: Any, **options: Any) -> Learned | LearnedField | Lea
     of several `starts` the best end is taken. Ctrl-C, or the end of the `seconds`, gives the tables
     learned so far.
 
-    What is learned is a network. Exact answers about it have errors that come from the rows.
+    What is learned is a network. Its exact marginals, joint tables and events have errors that come
+    from the rows.
 
     >>> import orbitmc as om
     >>> days = [{"season": "rainy", "rain": "heavy"}, {"season": "rainy"}, {"season": "dry"}]
@@ -208,10 +210,11 @@ def learn(model: Any, data: Any, **options: Any) -> Learned | LearnedField | Lea
     (('false', 'true'), [[1.0, 0.0], [0.0, 1.0]])
 
     For a Markov random field, any model that is no Bayesian network: the logarithms of all weights
-    but 0 are learned, each table that factors share once. The likelihood is maximised where sums
-    over all states are affordable, the pseudo-likelihood elsewhere, which needs rows without holes;
-    the result says which, and `method` chooses. The `prior` of log-weights is normal around 0 with
-    variance 1 / `prior`; 0 gives maximum likelihood.
+    but 0 are learned, those of each factor, or with `shared` once for all factors that share a
+    table. The likelihood is maximised where sums over all states are affordable, the
+    pseudo-likelihood elsewhere, which needs rows without holes; the result says which, and `method`
+    chooses. The `prior` of log-weights is normal around 0 with variance 1 / `prior`; 0 gives
+    maximum likelihood.
 
     >>> pair = om.model({"a": ["no", "yes"], "b": ["no", "yes"]}, [(["a", "b"], [[1, 1], [1, 1]]),
     ...                 (["a"], [1, 1]), (["b"], [1, 1])])
@@ -320,8 +323,8 @@ def log_likelihoods(
 
 
 def _check(prior: float, starts: int, tolerance: float, iterations: int, start: str) -> None:
-    if not 0 <= prior < math.inf:
-        raise InputError(f"a prior is worth some rows, 0 or more, not {prior!r}")
+    if isinstance(prior, str) or prior is None or not 0 <= prior < math.inf:
+        raise InputError(f"a prior is worth some rows, a number of 0 or more, not {prior!r}")
     if starts < 1 or iterations < 1:
         raise InputError("learning needs one start and one iteration at least")
     if not 0 < tolerance < 1:
@@ -437,14 +440,18 @@ class _Task:
         self.scopes = tuple(family.scope for family in families)
         self.fixed = {self._variable(name, "fixed") for name in fixed}
         self.group = list(range(len(families)))  # a variable with the same table
+        taken = set(self.fixed)
         for names in tied:
+            if isinstance(names, str):
+                raise InputError(f"tied is a list of lists of names, as in [[{names!r}, ...]]")
             members = [self._variable(name, "tied") for name in names]
             for member in members:
                 self._require_alike(members[0], member)
-                if self.group[member] != member or member in self.fixed:
+                if member in taken:
                     raise InputError(
                         f"the table of {quote(model.names[member])} is tied twice, or fixed as well"
                     )
+                taken.add(member)
             for member in members:
                 self.group[member] = members[0]
         self.given = [model.graph.table_values(family.factor) for family in families]

@@ -113,6 +113,7 @@ def learn_field(
     prior: float = PRIOR,
     weights: ArrayLike | None = None,
     ignore: Names = (),
+    shared: bool = False,
     start: str = "data",
     tolerance: float = TOLERANCE,
     iterations: int = MOST_ITERATIONS,
@@ -127,7 +128,7 @@ def learn_field(
     with time_limit(math.inf if seconds is None else seconds):
         every = read_evidence_rows(model, data, list_names(ignore))
         rows = weigh_rows(every, weights)
-        parameters = _Parameters(model.graph)
+        parameters = _Parameters(model.graph if shared else _with_own_tables(model.graph))
         objective = _objective(parameters, rows, method, memory)
         first = parameters.values if start == "model" else np.zeros(parameters.count)
         if start == "data" and not objective.is_concave:
@@ -156,6 +157,15 @@ def learn_field(
         prior=prior,
         complete=total if objective.is_concave else 0.0,
     )
+
+
+def _with_own_tables(graph: FactorGraph) -> FactorGraph:
+    """The same graph with a table for each factor: files store equal ones once."""
+    builder = Builder(graph.cardinality)
+    builder.constant = graph.constant
+    for factor in range(graph.factors):
+        builder.add_factor(graph.scope_of(factor).tolist(), graph.table_values(factor))
+    return builder.build()
 
 
 def field_log_likelihoods(model: Model, rows: EvidenceRows, memory: int) -> Floats:
@@ -191,7 +201,7 @@ def _check(
         )
     if method not in (None, LIKELIHOOD, PSEUDO):
         raise InputError(f"fields are learned by {LIKELIHOOD!r} or {PSEUDO!r}, not by {method!r}")
-    if not 0 <= prior < math.inf:
+    if isinstance(prior, str) or prior is None or not 0 <= prior < math.inf:
         raise InputError(f"the prior of log-weights is 1 / variance, 0 or more, not {prior!r}")
     if not 0 < tolerance < 1 or iterations < 1:
         raise InputError("learning needs a tolerance between 0 and 1, and one iteration at least")

@@ -138,10 +138,16 @@ def known_observables(beta: float, sites: int) -> dict[str, Observable]:
         Observable(
             "Binder ratio",
             ("m2", "m4"),
-            lambda means: 1.0 - means["m4"] / (3.0 * max(means["m2"], 1e-300) ** 2),
+            lambda means: _binder_ratio(means["m2"], means["m4"]),
         ),
     ]
     return {observable.name: observable for observable in every}
+
+
+def _binder_ratio(second: float, fourth: float) -> float:
+    """How far fourth moments are from those of a normal distribution: 0; 0 where all are 0."""
+    square = second * second
+    return 1.0 - fourth / (3.0 * square) if square > 0.0 else 0.0
 
 
 @accepts_settings
@@ -301,7 +307,8 @@ class Measured:
 
     def _spins(self, states: Bytes) -> NDArray[np.int16]:
         variables, meaning = self.rows
-        numbers = np.where(variables[:, None] < 0, 0, states[variables])
+        some = states if len(states) else np.zeros((1, states.shape[1]), dtype=np.uint8)
+        numbers = np.where(variables[:, None] < 0, 0, some[variables])
         return np.take_along_axis(meaning, numbers.astype(np.intp), axis=1)
 
     def bounds(self, name: str) -> tuple[float, float]:
@@ -470,7 +477,8 @@ def enumerate_all(measured: Measured, about: About) -> dict[str, Estimate]:
     top, weight = -math.inf, 0.0
     for start in range(0, total, STATES_AT_A_TIME):
         numbers = np.arange(start, min(start + STATES_AT_A_TIME, total))
-        states = np.array(np.unravel_index(numbers, sizes), dtype=np.uint8).reshape(len(sizes), -1)
+        places = np.unravel_index(numbers, sizes) if len(sizes) else ()
+        states = np.array(places, dtype=np.uint8).reshape(len(sizes), len(numbers))
         logs = partial_log_weight(graph, factors, states)
         best = max(top, float(logs.max()))
         if best == -math.inf:

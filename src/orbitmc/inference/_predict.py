@@ -252,7 +252,7 @@ def predictions(
     table = inference.read_rows(chosen, rows, list_names(ignore), list_names(ids))
     names = _resolve_targets(model, query, chosen) or _others(chosen, table.names)
     part = needed_part(chosen, (*names, *table.names))
-    explained = chosen if explain else None
+    explained = chosen.without_helpers() if explain else None
     rows_left = inference.RowAnswerer(part, table, settings, names, watchers, explained)
     return rows_left.answers(progress)
 

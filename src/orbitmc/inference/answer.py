@@ -45,7 +45,15 @@ from orbitmc.inference.plan import (
     require_memory,
     sampling_bytes_of,
 )
-from orbitmc.inference.query import Answer, Query, Question, View, narrow, view_of
+from orbitmc.inference.query import (
+    Answer,
+    Query,
+    Question,
+    View,
+    has_learned_tables,
+    narrow,
+    view_of,
+)
 from orbitmc.inference.settings import Settings
 
 if TYPE_CHECKING:
@@ -96,7 +104,19 @@ def answer(
     if (result := _answer_from_cache(query, plain, settings)) is None:
         view = view_of(query.model, query.evidence)
         result = _answer_view(query, view, settings, observers, reserve, checkpoint)
-    return result if query.finish is None else query.finish(result, settings)
+    if query.finish is not None:
+        return query.finish(result, settings)
+    return _without_table_errors(result, query.model)
+
+
+def _without_table_errors(result: Answer, model: object) -> Answer:
+    """Say of an answer about a learned network that errors of its tables are not in it."""
+    if not has_learned_tables(model) or model.precision is None:
+        return result
+    about: About = result.about  # type: ignore[attr-defined]
+    words = f"errors of tables that were learned from {model.precision.rows:,} rows are not in it"
+    told = replace(about, reason=f"{about.reason}; {words}")
+    return replace(result, about=told)  # type: ignore[type-var]
 
 
 def _answer_view(

@@ -184,7 +184,7 @@ def view_of(model: Model | Program, evidence: Evidence | None = None) -> View:
 
 
 def _variable(model: Model, name: str) -> Target:
-    if name in model.index:
+    if name in model.index and name not in model.helpers:
         place = model.index[name]
         values = model.values[place]
         return Target(name, values, place, np.arange(len(values)))

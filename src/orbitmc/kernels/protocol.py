@@ -1,5 +1,6 @@
 """What every kernel offers, and what it may offer beyond that."""
 
+import dis
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -257,17 +258,25 @@ STEPS: dict[type, Any] = {}
 """The step of each kernel of one's own."""
 
 
+def _module_of(value: Any) -> str:
+    """The module that a function comes from, or whoever it is a method of; nothing for others."""
+    owner = getattr(value, "__self__", None)
+    source = value if owner is None or isinstance(owner, ModuleType) else type(owner)
+    return str(getattr(source, "__module__", None) or "") if callable(value) else ""
+
+
 def _require_own_numbers(body: Any) -> None:
     """Refuse a step that draws random numbers which no seed of ours decides."""
     code, known = body.__code__, body.__globals__
-    modules = ((name, known.get(name)) for name in code.co_names)
-    for name, module in modules:
-        if not isinstance(module, ModuleType):
-            continue
-        drawn = module.__name__ in ("random", "numpy.random")
-        if drawn or (module.__name__ == "numpy" and "random" in code.co_names):
+    words = [instruction.argval for instruction in dis.get_instructions(body)]
+    for name, attribute in zip(words, [*words[1:], None], strict=True):
+        value = known.get(name) if isinstance(name, str) else None
+        if isinstance(value, ModuleType) and attribute == "random":
+            name, value = f"{name}.random", getattr(value, "random", None)
+        module = value.__name__ if isinstance(value, ModuleType) else _module_of(value)
+        if module.partition(".")[0] == "random" or module.startswith("numpy.random"):
             raise InputError(
-                f"the step {body.__name__} draws from {name}{'' if drawn else '.random'}, which "
+                f"the step {body.__name__} draws from {name}, which "
                 "all lanes and runs share and no seed of a run decides; draw through "
                 f"om.kernels.integer, lane_integer or bernoulli with rng; {RULES}",
                 source=code.co_filename,

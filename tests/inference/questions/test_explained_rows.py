@@ -174,3 +174,16 @@ def test_impossible_rows_are_as_odd_as_can_be():
     assert frame.attrs["best"] == [None, {"b": "x"}]
     with pytest.raises(ContradictionError):
         om.best(model, {"a": "x", "b": "y"})
+
+
+def test_helpers_of_noisy_gates_are_summed_out_of_explanations():
+    """To maximise them, too, would say `no`."""
+    yes = ["no", "yes"]
+    parts = {"yes": [0.2, 0.5, 0.3]}, {"yes": [0.5, 0.3, 0.2]}, {"yes": [0.1, 0.2, 0.7]}
+    gate = om.noisy_max("g", dict(zip("abc", parts, strict=True)))
+    fields = [(["a"], [0.6, 0.4]), (["b"], [0.5, 0.5]), (["c"], [0.45, 0.55])]
+    model = om.model({**dict.fromkeys("abc", yes), "g": ["0", "1", "2"]}, [*fields, gate])
+    for value in ("0", "1", "2"):
+        rows = om.predict(model, [{"g": value}], explain=True, query=["a", "b", "c"])
+        best = om.best(model, {"g": value})[0]
+        assert rows.attrs["best"] == [{name: best[name] for name in "abc"}]

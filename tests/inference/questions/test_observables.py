@@ -371,3 +371,16 @@ def test_bars_and_verdicts_are_in_the_picture():
     doubted = not sweep[1].observables["magnetisation"].converged
     assert doubted
     assert places[2].get_legend() is not None
+
+
+def test_spins_without_any_magnetisation_have_no_binder_ratio_to_divide_by():
+    values = ["down", "up"]
+    pair = om.model({"a": values, "b": values}, [(["a", "b"], [[0, 1], [1, 0]])])
+    assert float(om.observables(pair)["Binder ratio"]) == 0.0
+
+
+def test_a_model_whose_spins_are_all_observed():
+    grid = om.ising_grid(3, 3, 0.4)
+    told = om.observables(grid, None, dict.fromkeys(grid.names, "up"))
+    assert float(told["|m|"]) == 1.0
+    assert float(told["energy"]) == pytest.approx(-12 * 0.4)
