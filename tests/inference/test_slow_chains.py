@@ -67,7 +67,7 @@ def test_a_race_watches_what_is_asked_for(monkeypatch):
     model = om.ising_grid(4, 4, 0.5)
     seen = []
 
-    def race(model, prepared, *, seconds, features):
+    def race(model, prepared, *, features, **limits):
         values = np.zeros((model.graph.variables, 3), dtype=np.uint8)
         values[:, 1] = 1
         seen.append((features.count, features.evaluate(values).tolist()))

@@ -232,7 +232,7 @@ def _explain_compiling(kernel: Any) -> Iterator[None]:
         yield
     except Exception as error:
         step_of = STEPS.get(type(kernel))
-        if step_of is None or type(error).__module__ != "numba.core.errors":
+        if step_of is None or type(error).__module__.partition(".")[0] != "numba":
             raise
         file = step_of.__code__.co_filename
         lines = str(error).splitlines()
