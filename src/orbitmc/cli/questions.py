@@ -465,7 +465,7 @@ def _chains(states: int, chains: int | None) -> int:
 Count = Annotated[
     int, options.option("-k --states", QUESTION, "How many states.", metavar="K", shown=True)
 ]
-METHOD_HELP = "All but gibbs prove them; auto searches where a proof costs too much."
+METHOD_HELP = "exact and counting prove them; auto searches where that is too dear."
 MethodName = Annotated[
     Literal["auto", "exact", "counting", "toulbar2", "gibbs"],
     options.option("--method", "Method", METHOD_HELP, shown=True),

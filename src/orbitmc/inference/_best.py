@@ -108,7 +108,7 @@ def best(
     sums first is affordable. Elsewhere the most frequent values of one run are rated by a second
     one, with errors and a verdict; they are not proven.
 
-    Where elimination is affordable they are proven, and states that weigh the same come in the
+    Where elimination is affordable states are proven, and those that weigh the same come in the
     order of their values. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
     as there are, or for as many rounds as `samples` says; the answer is the best that was found,
     with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
