@@ -211,12 +211,10 @@ class Model(HtmlRepr):
         """
         if not self.helpers:
             return self
-        free = [v for v, name in enumerate(self.names) if name not in self.helpers]
+        places = {v for v, name in enumerate(self.names) if name in self.helpers}
+        free = [v for v in range(len(self.names)) if v not in places]
         try:
-            graph = sum_out(
-                self.graph,
-                [self.index[name] for name in sorted(self.helpers, key=self.names.index)],
-            )
+            graph = sum_out(self.graph, sorted(places))
         except LimitError as error:
             raise LimitError(f"a noisy gate has too many causes to be one table: {error}") from None
         return Model(

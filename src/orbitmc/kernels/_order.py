@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import choose_by_log_weights, integer, lanes_of
-from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Numbers, indices, readonly, starts
+from orbitmc._util.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    indices,
+    readonly,
+    row_classes,
+    starts,
+)
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
@@ -453,12 +463,12 @@ def _factors_that_matter(
         first = known[items[:, :, None], items[:, None, :]].reshape(len(factors), -1)
         columns = graph.table_of[factors], is_clause, *values.T, *local.T, *first.T
         kinds = np.column_stack([column.astype(np.int64) for column in columns])
-        _, example, which = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+        example, which = row_classes(kinds)
         varies = [
             _varies(graph, int(factors[k]), local[k], known[np.ix_(items[k], items[k])], reflexive)
             for k in example.tolist()
         ]
-        matters[factors] = np.array(varies)[which.reshape(-1)]
+        matters[factors] = np.array(varies)[which]
     return np.flatnonzero(matters)
 
 

@@ -20,6 +20,7 @@ from orbitmc._util.arrays import (
     Numbers,
     indices,
     readonly,
+    row_classes,
     short_repr,
     starts,
 )
@@ -37,7 +38,7 @@ from orbitmc.kernels.metropolis import (
     PROPOSALS,
     add_potentials,
 )
-from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.protocol import flag_variables, steps
 
 
 class RelabellingMemory(NamedTuple):
@@ -195,8 +196,7 @@ def _label_dependent_factors(
     graph: FactorGraph, members: NDArray[np.int64], label: int, partner: int
 ) -> Indices:
     """The factors around a set whose log-potentials depend on which of two labels is which."""
-    moved = np.zeros(graph.variables, dtype=np.bool_)
-    moved[members] = True
+    moved = flag_variables(graph, members)
     around = factors_around(graph, moved).astype(np.int64)
     arities = graph.scope_start[around + 1].astype(np.int64) - graph.scope_start[around]
     telling = np.zeros(len(around), dtype=np.bool_)
@@ -210,9 +210,9 @@ def _label_dependent_factors(
         )
         columns = graph.table_of[factors], is_clause, *moved[scopes].T, *satisfying.T
         kinds = np.column_stack([column.astype(np.int64) for column in columns])
-        _, first, which = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+        first, which = row_classes(kinds)
         of_kind = [_tells_apart(graph, factors[k], moved, label, partner) for k in first.tolist()]
-        telling[places] = np.array(of_kind)[which.reshape(-1)]
+        telling[places] = np.array(of_kind)[which]
     return indices(around[telling])
 
 
