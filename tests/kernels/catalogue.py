@@ -84,8 +84,9 @@ def _orbital(prepared):
     base = RandomScan()
     swaps = shuffle(prepared, blocks, rows=2)
     jumps = orbital(graph, group)
-    kernels = {
-        "shuffle": shuffle(prepared, blocks),
+    each = {f"shuffle, block {k}": shuffle(prepared, exchange_blocks(alike[k:] + alike[:k]))
+            for k in range(len(alike))}  # fmt: skip
+    kernels = each | {
         "shuffle of two": swaps,
         "orbital": jumps,
         "drawn": orbital_by_product_replacement(

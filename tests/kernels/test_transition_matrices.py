@@ -1,5 +1,7 @@
 """Every kernel keeps its distribution: exact matrices from the production code."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,9 @@ from orbitmc.conditionals.classify import FACTORS
 from orbitmc.conditionals.draws import draw, draw_sequentially, scratch
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.graph.builder import Builder
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import (
     change_given_shared,
@@ -134,6 +138,26 @@ def test_ising_kernels_keep_the_distribution(equal):
         for name, run in kernels_on(graph).items():
             stationary, balance = residuals(graph, run)
             assert max(stationary, balance) <= EXACT, (seed, name)
+
+
+def test_a_shuffle_keeps_the_distribution_at_every_turn_and_comes_to_every_member():
+    graph = random_graph(8, variables=(7, 7), cardinalities=(2,), zeros=0.2)
+    prepared = prepare_unrounded(graph)
+    kernel = shuffle(prepared, exchange_blocks([[0, 1], [2, 3, 4], [5, 6]]), rows=2)
+    memory, seen = kernel.memory(prepared, 1), []
+    for _ in range(graph.variables):
+        turn = int(memory.turn[0])
+
+        def run(values, rng, turn=turn):
+            memory.turn[0] = turn
+            steps(prepared, kernel, memory, values, np.zeros(4, dtype=np.int64), rng, 1)
+
+        stationary, balance = residuals(graph, run)
+        assert max(stationary, balance) <= EXACT, turn
+        assert memory.turn[0] != turn
+        seen.append(int(kernel.blocks.block_of[turn]))
+    assert np.bincount(seen).tolist() == [2, 3, 2]
+    assert all(one != other for one, other in pairwise(seen))  # turns of a block are spread
 
 
 def test_a_systematic_scan_keeps_the_distribution_at_every_turn():

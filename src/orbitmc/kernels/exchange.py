@@ -1,11 +1,13 @@
 """Orbital Metropolis on exchangeable blocks: permute rows of one block, accept by the true model.
 
 Every row of a block is a few variables (one, unless whole constants are exchanged); rows may be
-permuted in any way. The block, the rows and their permutation are drawn without looking at the
-state and are the same in all lanes; a coin in each lane says whether it or its inverse is used,
-so that lanes stay uncorrelated given what they share.
+permuted in any way. Blocks come in turn, each as often as it has members; the rows and their
+permutation are drawn. Neither looks at the state, and they are the same in all lanes; a coin in
+each lane says whether the permutation or its inverse is used, so that lanes stay uncorrelated given
+what they share.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,10 +39,12 @@ ALL_ROWS = 0
 class ShuffleMemory(NamedTuple):
     """A proposal, and the rows being permuted: where each goes to, and what comes there.
 
-    Between steps `rows` are in order; `picks` remember how to put them in order again.
+    Between steps `rows` are in order; `picks` remember how to put them in order again. `turn` is
+    the member whose block comes next.
     """
 
     proposal: ProposalMemory
+    turn: NDArray[np.int64]
     rows: NDArray[np.int64]
     picks: NDArray[np.int64]
     goals: NDArray[np.int64]
@@ -48,9 +52,9 @@ class ShuffleMemory(NamedTuple):
 
 
 class Shuffle(NamedTuple):
-    """Permute `rows` random rows of a random member's block; all of them if `rows` is 0.
+    """Permute `rows` random rows of the block whose turn it is; all of them if `rows` is 0.
 
-    Two rows make a swap; a few make a step whose size suits the acceptance. `symmetric` promises
+    The turn goes `stride` members further each time, and comes to each of them. Two rows make a swap; a few make a step whose size suits the acceptance. `symmetric` promises
     that every permutation leaves the model unchanged: then nothing is rejected (lifted MCMC).
     `conditionals` lack what no permutation can change.
     """
@@ -59,6 +63,7 @@ class Shuffle(NamedTuple):
     blocks: ExchangeBlocks
     rows: int
     symmetric: bool
+    stride: int
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -71,6 +76,7 @@ class Shuffle(NamedTuple):
         most = self.blocks.largest
         return ShuffleMemory(
             proposal_memory(prepared, lanes, most),
+            np.zeros(1, dtype=np.int64),
             np.arange(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
@@ -91,7 +97,8 @@ def shuffle_steps(
     blocks = kernel.blocks
     relative = PreparedGraph(prepared.graph, kernel.conditionals)
     for _ in range(count):
-        block = random_block(blocks, rng)
+        block = np.int64(blocks.block_of[memory.turn[0]])
+        memory.turn[0] = (memory.turn[0] + kernel.stride) % len(blocks.member)
         width = np.int64(blocks.width[block])
         first = np.int64(blocks.start[block])
         rows = np.int64(blocks.start[block + 1]) - first
@@ -111,12 +118,6 @@ def shuffle_steps(
             accept_all(memory.proposal, values, outcomes, size)
         else:
             accept_reject(relative, memory.proposal, values, outcomes, rng, size)
-
-
-@shared
-def random_block(blocks: ExchangeBlocks, rng: Any) -> Index:
-    """The block of a random member, so that members of small and large blocks move as often."""
-    return np.int64(blocks.block_of[integer(rng, len(blocks.member))])
 
 
 @shared
@@ -209,7 +210,13 @@ def shuffle(
     if rows < 0 or rows == 1:
         raise InputError(f"a shuffle permutes two rows or more (0 for all), not {rows}")
     relative = prepared.conditionals if symmetric else relative_to_blocks(prepared, blocks)
-    return Shuffle(relative, blocks, rows, symmetric)
+    return Shuffle(relative, blocks, rows, symmetric, _stride(len(blocks.member)))
+
+
+def _stride(members: int) -> int:
+    """How far turns go: about the golden part of all members, so that each block's are spread."""
+    golden = round(members * (math.sqrt(5) - 1) / 2)
+    return next(step for step in range(max(1, golden), 2 * members) if math.gcd(step, members) == 1)
 
 
 def require_blocks(graph: FactorGraph, blocks: ExchangeBlocks) -> None:
