@@ -41,7 +41,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "mcsat": {"method": "mcsat"},
     "core": {"method": "auto"},
     "cells": {"method": "gibbs", "base": "counts"},
-    "partition": {"method": "gibbs", "base": "partition"},
+    "partition": {"method": "gibbs", "base": "relations"},
 }
 OF_CLASSES = {"partitions": "partition", "lifted, two modes": "cells"}
 """Classes that have a method of their own, and no other one."""

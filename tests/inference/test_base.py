@@ -134,6 +134,6 @@ def test_the_command_line_chooses_a_base_and_resumes_it(tmp_path):
     done = orbitmc("infer", path, "--method", "lifted", "--set", "base=mcsatt")
     assert done.returncode == 2
     assert (
-        "--set base: expected gibbs, mcsat, low-width, partition or counts, not 'mcsatt'"
+        "--set base: expected gibbs, mcsat, low-width, relations or counts, not 'mcsatt'"
         in done.stderr
     )

@@ -11,7 +11,7 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.statistics import is_rare
 from orbitmc.inference import answer as answer_module
 from orbitmc.inference._marginals import marginals_query
-from orbitmc.inference.answer import _ask_in_pairs
+from orbitmc.inference.answer import _ask_in_relations
 from orbitmc.inference.program import ground_program
 from orbitmc.inference.settings import Settings
 from orbitmc.mln.data.reader import parse_database
@@ -85,7 +85,7 @@ CASES = {
 
 
 def is_partition(model, state):
-    for relation in model.equivalences:
+    for relation in model.relations:
         related = np.eye(relation.items, dtype=bool)
         on = state[relation.variables] == 1
         related[relation.first[on], relation.second[on]] = True
@@ -98,7 +98,7 @@ def is_partition(model, state):
 def enumerate_partitions(program):
     """The probability of each atom, from all states of the model in pairs that are partitions."""
     model = program.model
-    assert model.equivalences
+    assert model.relations
     every = np.array(list(itertools.product((0, 1), repeat=model.graph.variables)))
     possible = np.array([state for state in every if is_partition(model, state)])
     logs = np.array([brute_force.log_weight(model.graph, state) for state in possible])
@@ -115,7 +115,7 @@ def test_partitions_have_the_probabilities_of_the_program_with_all_rules(case):
     """By elimination of the whole program, and by a sum over partitions of the model in pairs."""
     program = read(*CASES[case])
     exact = program.marginals(method="exact")
-    expected = enumerate_partitions(program.in_pairs)
+    expected = enumerate_partitions(program.in_relations)
     assert expected.keys() == set(exact)
     for name, chance in expected.items():
         assert exact[name].probability[0] == pytest.approx(chance, abs=1e-9), name
@@ -126,7 +126,7 @@ def test_sampled_partitions_have_the_exact_probabilities(case):
     """Estimates are off by 6.5 errors in less than 1e-8 of all seeds, if chains mix."""
     program = read(*CASES[case])
     exact = program.marginals(method="exact")
-    sampled = program.marginals(method="gibbs", base="partition", samples=400, seed=3)
+    sampled = program.marginals(method="gibbs", base="relations", samples=400, seed=3)
     assert set(sampled.verdicts()) <= {"good", "observed", "forced", "rare"}
     for name in exact:
         error = sampled[name].standard_error[0]
@@ -136,7 +136,7 @@ def test_sampled_partitions_have_the_exact_probabilities(case):
 
 
 def test_a_model_in_pairs_has_no_variable_twice():
-    program = read(*CASES["one item"]).in_pairs
+    program = read(*CASES["one item"]).in_relations
     atoms = program.ground.atoms["Same"]
     assert isinstance(atoms, PairAtoms)
     assert (atoms.items, atoms.variables) == (3, 3)
@@ -168,7 +168,7 @@ def test_known_pairs_decide_others():
 
 
 def asks_in_pairs(program, **options):
-    return _ask_in_pairs(marginals_query(program, None, None), Settings(**options)) is not None
+    return _ask_in_relations(marginals_query(program, None, None), Settings(**options)) is not None
 
 
 def test_auto_samples_partitions_where_elimination_is_too_expensive():
@@ -177,7 +177,7 @@ def test_auto_samples_partitions_where_elimination_is_too_expensive():
     assert small.marginals(samples=5).about.method == "exact"
     assert asks_in_pairs(large)
     assert not large.is_ground
-    assert asks_in_pairs(small, method="gibbs", base="partition")
+    assert asks_in_pairs(small, method="gibbs", base="relations")
     for options in (
         {"method": "mcsat"},
         {"method": "exact"},
@@ -200,37 +200,37 @@ SOFTLY_TRANSITIVE = SAME.replace("Same(x,y) ^", "5 Same(x,y) ^").replace("Same(x
 )
 def test_other_programs_are_ground_as_ever(text, database):
     program = read(text, database)
-    assert program.in_pairs is None
+    assert program.in_relations is None
     assert program.is_ground
-    with pytest.raises(InputError, match="base=partition is for marginals, joints"):
-        program.marginals(method="gibbs", base="partition", samples=5)
+    with pytest.raises(InputError, match="base=relations is for marginals, joints"):
+        program.marginals(method="gibbs", base="relations", samples=5)
 
 
 def test_a_closed_relation_is_no_matter_for_partitions():
     text = program_text(3, f"{SAME}0.3 Same(x,y)\n0.2 Red(x)", "Red(thing)\n")
     every = " ".join(f"Same(C{number},C{number})" for number in range(3))
     program = read(text, every, query="Red", opened=[])
-    assert program.in_pairs is None
+    assert program.in_relations is None
 
 
 def test_weights_too_large_to_add_up_are_not_sampled_in_pairs():
     text = program_text(13, f"{SAME}1e30 Same(C0,C1)\n0.3 Same(x,y)")
     assert not asks_in_pairs(read(text))
     with pytest.raises(LimitError, match="need the rules of Same to be ground"):
-        read(text).marginals(method="gibbs", base="partition", samples=5)
+        read(text).marginals(method="gibbs", base="relations", samples=5)
 
 
 def test_a_base_of_partitions_is_for_gibbs():
     program = read(*CASES["pairs only"])
     with pytest.raises(InputError, match="for the method gibbs, not for lmh"):
-        program.marginals(method="lmh", base="partition", samples=5)
+        program.marginals(method="lmh", base="relations", samples=5)
     with pytest.raises(InputError, match="scan is for variables one at a time"):
-        program.marginals(method="gibbs", base="partition", scan="random", samples=5)
+        program.marginals(method="gibbs", base="relations", scan="random", samples=5)
 
 
 def test_a_run_is_resumed_where_it_stopped(tmp_path):
     program = read(*CASES["words and other atoms"])
-    options = {"method": "gibbs", "base": "partition", "seed": 5, "packs": 2, "lanes": 32}
+    options = {"method": "gibbs", "base": "relations", "seed": 5, "packs": 2, "lanes": 32}
     whole = program.marginals(samples=40, warm_up=5, **options)
     path = tmp_path / "run"
 
@@ -258,7 +258,7 @@ def test_partitions_are_told_in_the_answer():
 # Other questions, against all partitions of four items.
 
 ASKED = "words and other atoms"
-BY_PARTITIONS = {"method": "gibbs", "base": "partition", "samples": 400, "seed": 4}
+BY_PARTITIONS = {"method": "gibbs", "base": "relations", "samples": 400, "seed": 4}
 
 
 def near(estimate, exact):
@@ -311,7 +311,7 @@ def test_means_and_draws_see_partitions():
     count = {"pairs": lambda s: sum(s[name] for name in pairs)}
     exact = om.expect(program, count, method="exact")["pairs"]
     near(om.expect(program, count, **BY_PARTITIONS)["pairs"], exact)
-    drawn = om.draws(program, method="gibbs", base="partition", samples=50, chains=32, seed=2)
+    drawn = om.draws(program, method="gibbs", base="relations", samples=50, chains=32, seed=2)
     values = drawn.values.reshape(-1, len(drawn.names))
     place = {name: number for number, name in enumerate(drawn.names)}
     related = np.stack(
@@ -438,7 +438,7 @@ def rare_pairs():
 def test_rare_pairs_are_no_alarm_and_others_still_are(monkeypatch):
     """A pair that is 1 for a few moments looks as if chains persisted in it."""
     program = rare_pairs()
-    options = {"method": "gibbs", "base": "partition", "samples": 60, "seed": 5}
+    options = {"method": "gibbs", "base": "relations", "samples": 60, "seed": 5}
     seen = []
     original = Run._without_false_alarms
 
@@ -467,7 +467,7 @@ def test_an_alarm_for_a_pair_that_is_not_rare_stays(monkeypatch):
         return original(run, replace(known, persists=np.ones_like(known.persists)), rows)
 
     monkeypatch.setattr(Run, "_without_false_alarms", alarmed)
-    options = {"method": "gibbs", "base": "partition", "samples": 60, "seed": 5}
+    options = {"method": "gibbs", "base": "relations", "samples": 60, "seed": 5}
     answer = program.marginals(**options)
     assert answer["Same(C0,C1)"].verdict == "not mixed"
     assert not answer.converged
@@ -476,7 +476,7 @@ def test_an_alarm_for_a_pair_that_is_not_rare_stays(monkeypatch):
 def test_without_it_rare_pairs_would_be_alarms(monkeypatch):
     """The mistake that the exemption is for; among 4,950 pairs some look as if chains persisted."""
     program = module("through").read(100)
-    options = {"method": "gibbs", "base": "partition", "samples": 100, "seed": 1}
+    options = {"method": "gibbs", "base": "relations", "samples": 100, "seed": 1}
     assert "not mixed" not in program.marginals(**options).verdicts()
     monkeypatch.setattr(Run, "_without_false_alarms", lambda run, known, rows: known)
     assert program.marginals(**options).verdicts()["not mixed"] > 0

@@ -63,7 +63,7 @@ def test_a_wrong_name_says_which_one_was_meant():
         ({"scan": "sideways"}, "scan: expected systematic or random, not 'sideways'"),
         (
             {"base": "exact"},
-            "base: expected gibbs, mcsat, low-width, partition or counts or a kernel, not 'exact'",
+            "base: expected gibbs, mcsat, low-width, relations or counts or a kernel, not 'exact'",
         ),
         ({"samples": 10.5}, "samples: expected a whole number, not 10.5"),
         ({"seconds": "5"}, "seconds: expected a number, not '5'"),

@@ -285,7 +285,7 @@ def test_what_needs_all_factors_refuses_a_model_that_has_a_relation():
     """Whoever looks at the factors alone would give the answers of another model."""
     reduced, _ = random_model(1, [relation("R", 3)])
     names = ("a", "b", "c")
-    model = Model(reduced, names, (("no", "yes"),) * 3, equivalences=(relation("R", 3),))
+    model = Model(reduced, names, (("no", "yes"),) * 3, relations=(relation("R", 3),))
     for ask in (
         lambda: om.marginals(model, method="exact"),
         lambda: om.marginals(model, samples=5),
@@ -368,7 +368,7 @@ def test_eight_items_have_the_marginals_of_all_4140_partitions():
     facts = " ".join(f"Has(C{c},W{w.upper()})" for c, own in WORDS.items() for w in own)
     program = parse(EIGHT)
     asked = ground_program(program, parse_database(facts, program))
-    answer = asked.marginals(method="gibbs", base="partition", samples=1500, seed=7)
+    answer = asked.marginals(method="gibbs", base="relations", samples=1500, seed=7)
     assert set(answer.verdicts()) == {"good", "observed"}
     for (one, other), expected in chance.items():
         marginal = answer[f"Same(C{one},C{other})"]

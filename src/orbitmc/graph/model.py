@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +45,7 @@ class Equivalence:
     no variable are known not to be.
     """
 
+    kind: ClassVar[str] = "an equivalence relation"
     name: str
     items: int
     variables: NDArray[np.int64]
@@ -53,13 +55,14 @@ class Equivalence:
 
 @dataclass(frozen=True)
 class ItemOrder:
-    """A total order of items that hard factors of a graph ask for.
+    """A total order of items.
 
     `variables[k]` is 1 if the item `first[k]` comes before `second[k]`. Of the rows of `known` the
     first item is known to come before the second. Variables `themselves`, with an item each, are 1
     if the order is `reflexive`, else 0.
     """
 
+    kind: ClassVar[str] = "a total order"
     name: str
     items: int
     variables: NDArray[np.int64]
@@ -68,6 +71,46 @@ class ItemOrder:
     known: NDArray[np.int64]
     reflexive: bool = False
     themselves: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+
+
+@dataclass(frozen=True)
+class ItemMatching:
+    """A matching of rows and columns that no factor of a graph says.
+
+    `table[row, column]` is the variable that is 1 if the two are matched, -1 if they never are.
+    Rows and columns that are `needed` are always matched.
+    """
+
+    kind: ClassVar[str] = "a matching"
+    name: str
+    table: NDArray[np.int32]
+    rows_needed: NDArray[np.uint8]
+    columns_needed: NDArray[np.uint8]
+
+    @property
+    def variables(self) -> NDArray[np.int64]:
+        return self.table[self.table >= 0].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class ItemForest:
+    """A forest of items that no factor of a graph says.
+
+    `variables[k]` is 1 if the item `first[k]` is an ancestor of `second[k]`. Of the rows of `known`
+    the first item is known to be one of the second; items whose pair is neither are known not to
+    be.
+    """
+
+    kind: ClassVar[str] = "a forest"
+    name: str
+    items: int
+    variables: NDArray[np.int64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    known: NDArray[np.int64]
+
+
+UngroundRelation = Equivalence | ItemOrder | ItemMatching | ItemForest
 
 
 @dataclass(frozen=True)
@@ -99,9 +142,9 @@ class Model(HtmlRepr):
     Variables that it does not list are helpers, of noisy gates: they are summed out, and no answer
     tells of them.
     `doubts` say what looks wrong in the source of the model; answers repeat them as warnings.
-    States that are none of the `equivalences` are impossible, though no factor says so: only
-    kernels that know them may sample such a model, and nothing else may answer about it. Of the
-    `orders` factors say everything; kernels may make use of them.
+    States that are none of the `relations` are impossible, though no factor says so: only kernels
+    that know them may sample such a model, and nothing else may answer about it. Of the `orders`
+    factors say everything; kernels may make use of them.
     `precision` says how sure the tables are, if they were learned.
     """
 
@@ -111,7 +154,7 @@ class Model(HtmlRepr):
     observed: Mapping[str, Observed] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
-    equivalences: tuple[Equivalence, ...] = ()
+    relations: tuple[UngroundRelation, ...] = ()
     orders: tuple[ItemOrder, ...] = ()
     precision: TablePrecision | None = None
 
@@ -172,10 +215,10 @@ class Model(HtmlRepr):
 
     def require_all_factors(self) -> None:
         """Refuse what looks at the graph alone, where that does not say everything."""
-        for relation in self.equivalences:
+        for relation in self.relations:
             raise LimitError(
-                f"{relation.name} is an equivalence relation whose rules are not ground: only "
-                "samples of its partitions answer questions about the program"
+                f"{relation.name} is {relation.kind} whose rules are not ground: only samples of "
+                "it answer questions about the program"
             )
 
     def at(self, beta: float) -> "Model":
@@ -224,14 +267,14 @@ class Model(HtmlRepr):
             observed=self.observed,
             order=self.order,
             doubts=self.doubts,
-            equivalences=self.equivalences,
+            relations=self.relations,
         )
 
     def with_graph(self, graph: FactorGraph) -> "Model":
         """The same names with other factors, of which nobody knows how sure they are."""
         return Model(
             graph, self.names, self.values, self.observed, self.order, self.doubts,
-            self.equivalences, self.orders,
+            self.relations, self.orders,
         )  # fmt: skip
 
     def domains(self) -> dict[str, tuple[str, ...]]:

@@ -99,7 +99,7 @@ def draws(
     count = (
         None if isinstance(model, Model) else partial(inference.count_draws, model, samples, chains)
     )
-    asked = Query(model, evidence, bind, count, in_pairs=bind)
+    asked = Query(model, evidence, bind, count, in_relations=bind)
     drawn = answer(asked, _settings(given, samples, chains), watchers)
     drawn = drawn if names is None else drawn.only(names)
     if not drawn.about.is_exact:

@@ -110,7 +110,7 @@ def find_best_over(
             return MarginalMap(view, view.named(free), k, whole)
 
         try:
-            states = answer(Query(model, evidence, bind, in_pairs=bind), settings, watchers)
+            states = answer(Query(model, evidence, bind, in_relations=bind), settings, watchers)
         except _NothingToSumError:
             return None
     known = {t.name: t.values[t.known] for t in targets if t.known is not None}
@@ -490,7 +490,7 @@ class ConditionalWeights:
     def of(cls, plan: Plan, named: Sequence[Target]) -> ConditionalWeights | None:
         """None where that is not affordable, or names do not decide their variables."""
         model, settings = plan.model, replace(plan.settings, method="auto")
-        if model.equivalences or not _decide_their_variables(named):
+        if model.relations or not _decide_their_variables(named):
             return None
         names = tuple(model.names[variable] for variable in variables_of(named))
         elimination = prepare_elimination(model, names, (), settings)

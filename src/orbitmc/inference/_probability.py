@@ -180,7 +180,7 @@ class EventQuestion:
             return
         if not all(mask.any() for mask in masks.values()):
             raise ContradictionError("what is given is impossible")
-        if self.view.model.equivalences:
+        if self.view.model.relations:
             return
         before, self.view = self.view, restrict(self.view, masks)
         self.event = map_targets(
@@ -286,7 +286,7 @@ def conjunctions_query(program: MarkovLogic) -> Query[Marginals]:
     def bind(view: View) -> ConjunctionsQuestion:
         return ConjunctionsQuestion(view, dict(_events(view.program or program)))
 
-    return Query(program, None, bind, in_pairs=bind)
+    return Query(program, None, bind, in_relations=bind)
 
 
 class ConjunctionsQuestion:

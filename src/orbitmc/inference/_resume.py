@@ -22,7 +22,7 @@ from orbitmc.graph.fringe import Fringe, eliminate_fringe, find_followers, join_
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import marginals_query
-from orbitmc.inference.answer import answer_plan, in_pairs
+from orbitmc.inference.answer import answer_plan, in_relations
 from orbitmc.inference.plan import Plan
 from orbitmc.inference.query import Names, Program, resolve_query, view_of
 from orbitmc.inference.settings import METHODS, Settings
@@ -110,10 +110,10 @@ def answer_checkpoint(
         inference.cells_view(asked.model)  # refuses a program that has no cells
         cells = inference.CellMarginals(asked.model)
         return answer_plan(cells, cells.resumed(saved, within), observers)
-    asked = asked if settings.base != "partition" else in_pairs(asked)
+    asked = asked if settings.base != "relations" else in_relations(asked)
     question = asked.bind(view_of(asked.model))
     seen = asked.model if isinstance(asked.model, Model) else asked.model.model
-    firm = harden(seen) if kernel is None and settings.base != "partition" else None
+    firm = harden(seen) if kernel is None and settings.base != "relations" else None
     plan = Plan(
         firm.model if firm else seen,
         within,

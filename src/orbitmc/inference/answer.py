@@ -35,7 +35,7 @@ from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
 from orbitmc.inference.cache import find_elimination
 from orbitmc.inference.plan import (
-    NO_EQUIVALENCE,
+    NO_RELATION,
     Plan,
     PlannedKernel,
     choose_kernel,
@@ -92,8 +92,8 @@ def answer(
     if (cells := _ask_in_cells(query, settings)) is not None:
         by_counts = replace(settings, method="gibbs", base="counts")
         return _answer_view(cells, cells_of(query), by_counts, observers, reserve, checkpoint)
-    if (pairs := _ask_in_pairs(query, settings)) is not None:
-        by_partitions = replace(settings, method="gibbs", base="partition")
+    if (pairs := _ask_in_relations(query, settings)) is not None:
+        by_partitions = replace(settings, method="gibbs", base="relations")
         view = view_of(pairs.model)
         if not pairs.bind(view).can_resume:
             require_no_checkpoint(settings)
@@ -147,16 +147,16 @@ def _answer_view(
         return answer_plan(question, plan, [*observers, writer])
 
 
-def _ask_in_pairs(query: Query[Answer], settings: Settings) -> Query[Answer] | None:
+def _ask_in_relations(query: Query[Answer], settings: Settings) -> Query[Answer] | None:
     """The question about partitions, where samples of these answer it; None elsewhere.
 
     They do where that is asked for, and for `auto` where elimination is not affordable.
     """
     program = query.model
-    if isinstance(program, Model) or query.in_pairs is None or program.in_pairs is None:
+    if isinstance(program, Model) or query.in_relations is None or program.in_relations is None:
         return None
-    asked = settings.method == "gibbs" and settings.base == "partition"
-    return in_pairs(query) if asked or _prefers_pairs(program, settings) else None
+    asked = settings.method == "gibbs" and settings.base == "relations"
+    return in_relations(query) if asked or _prefers_relations(program, settings) else None
 
 
 def _ask_in_cells(query: Query[Answer], settings: Settings) -> Query[Answer] | None:
@@ -188,20 +188,20 @@ def _wants_other_kernels(settings: Settings) -> bool:
     )
 
 
-def in_pairs(query: Query[Answer]) -> Query[Answer]:
+def in_relations(query: Query[Answer]) -> Query[Answer]:
     """The same question about a program whose equivalence relations are not ground."""
     program = query.model
-    if isinstance(program, Model) or query.in_pairs is None or program.in_pairs is None:
-        raise InputError(NO_EQUIVALENCE)
-    return replace(query, model=program.in_pairs, bind=query.in_pairs, count=None)
+    if isinstance(program, Model) or query.in_relations is None or program.in_relations is None:
+        raise InputError(NO_RELATION)
+    return replace(query, model=program.in_relations, bind=query.in_relations, count=None)
 
 
-def _prefers_pairs(program: MarkovLogic, settings: Settings) -> bool:
+def _prefers_relations(program: MarkovLogic, settings: Settings) -> bool:
     """Whether `auto` samples partitions: nothing else is wanted, and elimination too expensive."""
     if _wants_other_kernels(settings):
         return False
-    if program.in_pairs is None or len(
-        graphs.log_weights.large_factors(program.in_pairs.model.graph)
+    if program.in_relations is None or len(
+        graphs.log_weights.large_factors(program.in_relations.model.graph)
     ):
         return False
     if program.source.is_too_wide:

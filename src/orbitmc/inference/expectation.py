@@ -273,7 +273,7 @@ def expect(
     def bind(view: View) -> ExpectationQuestion:
         return ExpectationQuestion(view, features_from(features, view))
 
-    query = Query(model, evidence, bind, in_pairs=bind)
+    query = Query(model, evidence, bind, in_relations=bind)
     return answer(query, merge_options(settings, options), watchers)
 
 

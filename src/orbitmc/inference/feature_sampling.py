@@ -155,7 +155,7 @@ def choose_averaged_variable(model: Model, variables: Iterable[int]) -> int:
     Pairs of an equivalence relation that no factor says are never averaged over.
     """
     graph, factors = model.graph, lengths(model.graph.incident_start)
-    pairs = {v for relation in model.equivalences for v in relation.variables.tolist()}
+    pairs = {v for relation in model.relations for v in relation.variables.tolist()}
     few = [v for v in variables if factors[v] <= MOST_FACTORS and v not in pairs]
     ranked = [
         (-int(graph.cardinality[variable]), int(factors[variable]), variable) for variable in few

@@ -73,9 +73,10 @@ FRINGE_SECONDS, FRINGE_SHARE = 1e-4, 0.15  # to sum out a variable; of the time 
 FACTOR_WORK = 0.2  # to read a factor, of what it takes to sum out a variable
 MOST_CORE, MOST_COST = 0.5, 0.7  # of the variables, and of the cost of a sweep, may be left
 FOUND_IN_CORES = frozenset({"gauge flips"})  # jumps that are looked for anew
-NO_EQUIVALENCE = (
-    "base=partition is for marginals, joints, events, means and draws of programs with a predicate "
-    "that hard rules make an equivalence relation, and of which some atoms are unknown"
+NO_RELATION = (
+    "base=relations is for marginals, joints, events, means and draws of programs with a predicate "
+    "that hard rules make an equivalence relation, a total order, a matching or a forest, and of "
+    "which some atoms are unknown"
 )
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 SURELY = 0.25  # of the time that a sweep with zeros is expected to take, it takes at least
@@ -248,8 +249,8 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
         inference.program_of(model)  # refuses other models
     try:
         with Stopwatch() as planning:
-            if settings.base == "partition":
-                return _plan_partitions(model, settings, begun)
+            if settings.base == "relations":
+                return _plan_relations(model, settings, begun)
             if settings.base == "counts":
                 raise InputError(NO_CELLS)
             firm = harden(model)
@@ -345,11 +346,11 @@ def _plan_as_requested(
     return in_blocks or _plan_with_race(model, settings, reason, features)
 
 
-def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
-    """Sample the partitions of equivalence relations, whose rules are not ground."""
-    if not model.equivalences:
-        raise InputError(NO_EQUIVALENCE)
-    names = ", ".join(relation.name for relation in model.equivalences)
+def _plan_relations(model: Model, settings: Settings, begun: float) -> Plan:
+    """Sample equivalence relations, orders and matchings, whose rules are not ground."""
+    if not model.relations:
+        raise InputError(NO_RELATION)
+    names = ", ".join(relation.name for relation in model.relations)
     if len(large_factors(model.graph)):
         raise LimitError(
             f"log-weights that range over more than {WIDEST:g} need the rules of {names} to be "
@@ -358,12 +359,11 @@ def _plan_partitions(model: Model, settings: Settings, begun: float) -> Plan:
     require_time_to_prepare(model.graph, settings)
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
-    several = len(model.equivalences) > 1
-    words = "are equivalence relations" if several else "is an equivalence relation"
+    words = " and ".join(f"{relation.name} is {relation.kind}" for relation in model.relations)
     return Plan(
         model,
         settings,
-        f"{names} {words}, and rules that say so need no grounding",
+        f"{words}, and rules that say so need no grounding",
         remarks=model.doubts,
         seconds=seconds_spent(settings),
         ruled_out=("exact", "lmh", "lifted", "mcsat"),
@@ -655,9 +655,8 @@ def choose_kernel(
         return PlannedKernel(_mcsat(model, settings), "")
     if settings.base == "low-width":
         return _block_gibbs_kernel(model, settings)
-    if settings.base == "partition":
-        scan = kernels.relations.partition_scan(prepared, model.equivalences)
-        return PlannedKernel(scan, scan.about)
+    if settings.base == "relations":
+        return PlannedKernel(*kernels.relations.relation_scan(prepared, model.relations))
     kernel = kernels.RandomScan() if settings.scan == "random" else kernels.SystematicScan()
     return PlannedKernel(kernel, "")
 
@@ -898,7 +897,7 @@ def _replace_shape(
 def sample_seconds(graph: FactorGraph, settings: Settings) -> float:
     """About how long one sample of all packs takes."""
     sweep = 1e-9 * settings.lane_count * _sweep_nanoseconds(graph)
-    if settings.base == "partition":
+    if settings.base == "relations":
         sweep *= PARTITION_SWEEP
     spacing = settings.schedule().spacing_for(graph.variables)
     turns = -(-settings.pack_count // AT_ONCE)

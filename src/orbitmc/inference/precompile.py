@@ -67,6 +67,33 @@ Same(x, y) => Same(y, x).
 Same(x, y) ^ Same(y, z) => Same(x, z).
 0.5 Same(x, y) ^ Red(x) => Red(y)
 """
+BEFORE = """
+thing = {A, B, C, D}
+Before(thing, thing)
+Red(thing)
+!Before(x, x).
+x != y => (Before(x, y) v Before(y, x)).
+Before(x, y) ^ Before(y, z) => Before(x, z).
+0.5 Before(x, y) ^ Red(x) => Red(y)
+"""
+ABOVE = """
+thing = {A, B, C, D}
+Above(thing, thing)
+Red(thing)
+!Above(x, x).
+Above(x, y) ^ Above(y, z) => Above(x, z).
+Above(x, z) ^ Above(y, z) => (Above(x, y) v Above(y, x) v x = y).
+0.5 Above(x, y) ^ Red(x) => Red(y)
+"""
+MATCHED = """
+thing = {A, B, C}
+place = {P, Q, R}
+At(thing, place)
+Red(thing)
+At(x, p) ^ At(x, q) => p = q.
+At(x, p) ^ At(y, p) => x = y.
+0.5 At(x, P) => Red(x)
+"""
 MOVES: Mapping[str, Mapping[str, Any]] = {
     **{
         family: {"families": [family], "period": 1}
@@ -269,13 +296,14 @@ def _programs() -> None:
             asked.marginals(replace(limits, method=method))
 
 
-def _partitions() -> None:
-    """Move items between the blocks of an equivalence relation."""
-    program = parse(SAME)
-    asked = ground_program(program, parse_database("", program))
-    for lanes in (LANES, LANE_UNIT):
-        limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
-        asked.marginals(replace(limits, method="gibbs", base="partition"))
+def _relations() -> None:
+    """Draw relations whose rules are not ground."""
+    for text in (SAME, BEFORE, ABOVE, MATCHED):
+        program = parse(text)
+        asked = ground_program(program, parse_database("", program))
+        for lanes in (LANES, LANE_UNIT):
+            limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
+            asked.marginals(replace(limits, method="gibbs", base="relations"))
 
 
 def _counts() -> None:
@@ -334,7 +362,7 @@ QUESTIONS: Mapping[str, Callable[[], None]] = {
     "fringe": _compile_fringe,
     "low-width": _low_width,
     "programs": _programs,
-    "partition": _partitions,
+    "relations": _relations,
     "counts": _counts,
     **{name: partial(_jumps, name) for name in MOVES},
 }

@@ -25,7 +25,6 @@ from orbitmc.inference.query import Names
 from orbitmc.inference.settings import Options, Settings, accepts_settings
 from orbitmc.mln.data.database import TRUE, UNKNOWN, Database, Ints, merge_databases, universe
 from orbitmc.mln.data.reader import parse_database, read_database
-from orbitmc.mln.grounding.atoms import pair_atoms
 from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import (
     MOST_GROUNDINGS,
@@ -35,6 +34,7 @@ from orbitmc.mln.grounding.grounding import (
     World,
     atom_tables,
     ground,
+    related_atoms,
 )
 from orbitmc.mln.grounding.queries import (
     Pattern,
@@ -45,7 +45,12 @@ from orbitmc.mln.grounding.queries import (
     read_conjunctions,
     read_query,
 )
-from orbitmc.mln.grounding.relations import Relation, recognise_relations
+from orbitmc.mln.grounding.relations import (
+    MATCHINGS,
+    ORDERS,
+    Relation,
+    recognise_relations,
+)
 from orbitmc.mln.grounding.remarks import (
     asked_though_closed,
     closed_by_few,
@@ -68,7 +73,12 @@ from orbitmc.sampling.run import RunObserver
 
 Meaning = Literal["formula", "alchemy"]
 TRUTH = ("true",)
-MOST_RULE_GROUNDINGS = 30_000  # of equivalence relations: elimination affords none with more
+MOST_RULE_GROUNDINGS = 30_000  # of a relation: elimination affords none with more
+LARGEST: dict[str, int] = {
+    **dict.fromkeys((*ORDERS, "forest"), 1_024),
+    **dict.fromkeys(MATCHINGS, 4_096),
+}  # constants of relations that are drawn
+DRAWN = {"equivalence", "symmetric", *LARGEST}
 MOST_OPEN_ITEMS, ALMOST_ALL = 12, 0.9  # elimination of all pairs has a width of n²/4: too much
 MANY_ATOMS = 100_000  # of a program whose cells are sampled, if it cannot be counted
 GROUND_AT_ONCE = 10_000  # unknown atoms: a program with more may be counted instead
@@ -111,47 +121,50 @@ class ProgramSource:
         return recognise_relations(self.program)
 
     @cached_property
-    def in_pairs(self) -> "ProgramSource | None":
-        """The same program, its equivalence relations not ground; None if it has none.
+    def in_relations(self) -> "ProgramSource | None":
+        """The same program, relations that can be sampled not ground; None if it has none.
 
         What evidence decides is no relation to sample.
         """
         relations = [
             relation
             for relation in self.recognised
-            if relation.kind in ("equivalence", "symmetric")
+            if relation.kind in DRAWN
             and self.atoms.atoms[relation.predicate].default == UNKNOWN
+            and (relation.kind not in LARGEST or self._size(relation) <= LARGEST[relation.kind])
         ]
-        equivalences = [each for each in relations if each.kind == "equivalence"]
-        if not any(map(self._unknown_pairs, equivalences)):
+        if not any(self._unknown_pairs(each) for each in relations if each.kind != "symmetric"):
             return None
         return replace(self, relations=tuple(relations), affordable={})
 
+    def _size(self, relation: Relation) -> int:
+        """How many constants a relation is about, of the larger sort."""
+        types = self.program.predicates[relation.predicate].types
+        return max(map(self.atoms.universe.size, types))
+
     def _unknown_pairs(self, relation: Relation) -> int:
-        """How many pairs of items of an equivalence relation are neither known nor implied."""
-        atoms = self.atoms.atoms[relation.predicate]
-        return pair_atoms(atoms, self.atoms.universe, equivalence=True).variables
+        """How many pairs of a relation are neither known nor implied."""
+        return related_atoms(relation, self.atoms.atoms, self.atoms.universe).variables
 
     @cached_property
     def is_too_wide(self) -> bool:
-        """Whether rules of an equivalence relation are not worth grounding, to eliminate atoms.
+        """Whether rules of a relation are not worth grounding, to eliminate atoms.
 
-        They have too many groundings, or hardly a pair of many items is known: of any two items
-        that share one, all three pairs are in one clause.
+        They have too many groundings, or hardly a pair of many items is known: of any two pairs
+        that share one, all three are in one clause, or the two exclude each other.
         """
-        relations = () if self.in_pairs is None else self.in_pairs.relations
-        sizes = [
-            (
-                self.atoms.universe.size(self.program.predicates[relation.predicate].types[0]),
-                self._unknown_pairs(relation),
-            )
-            for relation in relations
-            if relation.kind == "equivalence"
-        ]
-        return any(
-            2 * items * unknown > MOST_RULE_GROUNDINGS
-            or (items > MOST_OPEN_ITEMS and unknown > ALMOST_ALL * items * (items - 1) / 2)
-            for items, unknown in sizes
+        relations = () if self.in_relations is None else self.in_relations.relations
+        return any(map(self._is_too_wide, relations))
+
+    def _is_too_wide(self, relation: Relation) -> bool:
+        if relation.kind == "symmetric":
+            return False
+        types = self.program.predicates[relation.predicate].types
+        rows, columns = map(self.atoms.universe.size, types)
+        unknown = self._unknown_pairs(relation)
+        every = rows * (rows - 1) / 2 if relation.kind == "equivalence" else rows * columns
+        return (rows + columns) * unknown > MOST_RULE_GROUNDINGS or (
+            min(rows, columns) > MOST_OPEN_ITEMS and unknown > ALMOST_ALL * every
         )
 
     @cached_property
@@ -226,12 +239,12 @@ class MarkovLogic(HtmlRepr):
         return not self.is_ground and not self.conjunctions and self.source.prefers_cells
 
     @cached_property
-    def in_pairs(self) -> "MarkovLogic | None":
-        """The same program, its equivalence relations not ground: for those who sample them only.
+    def in_relations(self) -> "MarkovLogic | None":
+        """The same program, relations in it not ground: for those who sample these only.
 
         None if there are none.
         """
-        source = self.source.in_pairs
+        source = self.source.in_relations
         return None if source is None else replace(self, source=source)
 
     @cached_property

@@ -312,7 +312,7 @@ class Query(Generic[Answer]):
 
     Of a program, `count` answers without grounding, or gives None if that is not wanted. A question
     that looks at nothing but samples may be put to a program whose equivalence relations are not
-    ground; `in_pairs` binds it. `in_cells` samples the cells of a program that is not ground.
+    ground; `in_relations` binds it. `in_cells` samples the cells of a program that is not ground.
     `finish` adds to the answer what follows from the model as it was given.
     """
 
@@ -320,6 +320,6 @@ class Query(Generic[Answer]):
     evidence: Evidence | None
     bind: Callable[[View], Question[Answer]]
     count: Callable[[Settings], Answer | None] | None = None
-    in_pairs: Callable[[View], Question[Answer]] | None = None
+    in_relations: Callable[[View], Question[Answer]] | None = None
     in_cells: Callable[[], Question[Answer]] | None = None
     finish: Callable[[Answer, Settings], Answer] | None = None

@@ -20,7 +20,7 @@ else:
     Kernel = tuple  # kernels are NamedTuples; what they are made of is loaded when one is used
 
 Method = Literal["auto", "exact", "counting", "toulbar2", "gibbs", "mcsat", "lifted", "lmh"]
-Base = Literal["gibbs", "mcsat", "low-width", "partition", "counts"]
+Base = Literal["gibbs", "mcsat", "low-width", "relations", "counts"]
 Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
 Estimator = Literal["control-variates", "rao-blackwell", "values"]
@@ -65,9 +65,9 @@ class Settings:
         "gibbs",
         "The chain that jumps are mixed with; from Python also a kernel. low-width draws blocks of "
         "variables at once, which the method gibbs does by itself where zeros freeze single ones. "
-        "partition moves items between the blocks of a program's equivalence relations, and counts "
-        "samples cells of a program's constants, which auto does by itself. With any other than "
-        "gibbs, lmh shuffles blocks, without a race.",
+        "relations draws a program's equivalence relations, orders, matchings and forests, and "
+        "counts samples cells of a program's constants, which auto does by itself. With any other "
+        "than gibbs, lmh shuffles blocks, without a race.",
         methods=BASED,
         kernel=True,
     )
@@ -455,9 +455,9 @@ def _require_base(settings: Settings) -> None:
     """Refuse a base that Gibbs is not, and an order of single variables for blocks."""
     if settings.method == "gibbs" and settings.base == "mcsat":
         raise InputError("such a base is for lifted and lmh, not for gibbs")
-    if settings.base in ("partition", "counts") and settings.method != "gibbs":
+    if settings.base in ("relations", "counts") and settings.method != "gibbs":
         raise InputError(f"base={settings.base} is for the method gibbs, not for {settings.method}")
-    if settings.base in ("low-width", "partition", "counts") and settings.scan is not None:
+    if settings.base in ("low-width", "relations", "counts") and settings.scan is not None:
         raise InputError(f"scan is for variables one at a time, base={settings.base} draws blocks")
 
 

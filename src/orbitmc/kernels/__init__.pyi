@@ -13,6 +13,7 @@ from orbitmc.kernels import relations as relations
 from orbitmc.kernels._alternation import alternation as alternation
 from orbitmc.kernels._clusters import clusters as clusters
 from orbitmc.kernels._flips import flips as flips
+from orbitmc.kernels._forest import forest as forest
 from orbitmc.kernels._gibbs import RandomScan as RandomScan
 from orbitmc.kernels._gibbs import SystematicScan as SystematicScan
 from orbitmc.kernels._gibbs import gibbs as gibbs

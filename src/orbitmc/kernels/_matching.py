@@ -20,7 +20,7 @@ from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Numbers, indices
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.errors import InputError
+from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels._relabelling import check_set
 from orbitmc.kernels.metropolis import add_potentials
@@ -28,6 +28,7 @@ from orbitmc.kernels.protocol import flag_variables, steps
 
 NOBODY = -1
 MOST_LINES = 4_096
+DISTINCT_STARTS = 32  # matchings from which chains start
 
 ROW_DRAWS, LEFT_ALONE, MOVED, EXCHANGED = range(4)
 MATCHING_OUTCOMES = ("row draws", "left alone", "moved rows", "exchanged rows")
@@ -95,6 +96,33 @@ class Matching(NamedTuple):
             picked=np.zeros((1, lanes), dtype=np.uint16),
             scratch=scratch(prepared, lanes),
         )
+
+    def want_states(self, wanted: NDArray[np.int16], rng: np.random.Generator) -> None:
+        """Random matchings that leave nobody out who is needed."""
+        places = self.variable[self.variable >= 0]
+        wanted[places] = 0
+        some = [_random_matching(self, rng) for _ in range(min(wanted.shape[1], DISTINCT_STARTS))]
+        for lane in range(wanted.shape[1]):
+            row, column = some[lane % len(some)]
+            wanted[self.variable[row, column], lane] = 1
+
+
+def _random_matching(kernel: Matching, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
+    """Rows and their columns; lines that nobody needs are left out at random."""
+    from scipy.optimize import linear_sum_assignment  # loads slowly
+
+    possible = kernel.variable >= 0
+    worth = np.where(possible, rng.random(possible.shape), -2.0 * len(possible))
+    worth += np.where(possible, kernel.row_needed[:, None] + kernel.column_needed, 0) * 2.0
+    row, column = linear_sum_assignment(worth, maximize=True)
+    chosen = possible[row, column]
+    needed = (kernel.row_needed[row] == 1) | (kernel.column_needed[column] == 1)
+    chosen &= needed | (rng.random(len(row)) < rng.random())
+    left_out = kernel.row_needed.astype(np.bool_), kernel.column_needed.astype(np.bool_)
+    left_out[0][row[chosen]] = left_out[1][column[chosen]] = False
+    if left_out[0].any() or left_out[1].any():
+        raise ContradictionError("no matching gives a partner to everybody who needs one")
+    return row[chosen], column[chosen]
 
 
 @implementation(steps, Matching)
@@ -388,11 +416,22 @@ def matching(
     return match_table(graph, table, draws)
 
 
-def match_table(graph: FactorGraph, table: NDArray[np.int32], draws: int = 1) -> Matching:
-    """The kernel of a table `[row, column]` of variables."""
+def match_table(
+    graph: FactorGraph,
+    table: NDArray[np.int32],
+    draws: int = 1,
+    needed_lines: tuple[Bytes, Bytes] | None = None,
+) -> Matching:
+    """The kernel of a table `[row, column]` of variables.
+
+    Hard clauses say which lines are needed, or the two lists of flags do.
+    """
     lines = [{frozenset(line[line >= 0].tolist()): k for k, line in enumerate(side)}
              for side in (table, table.T)]  # fmt: skip
-    needed = [np.zeros(length, dtype=np.uint8) for length in table.shape]
+    if needed_lines is not None:
+        needed = [flags.copy() for flags in needed_lines]
+    else:
+        needed = [np.zeros(length, dtype=np.uint8) for length in table.shape]
     places = np.full((graph.variables, 2), NOBODY, dtype=np.int64)
     row, column = np.nonzero(table >= 0)
     places[table[row, column]] = np.stack([row, column], axis=1)

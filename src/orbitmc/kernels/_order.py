@@ -34,7 +34,7 @@ from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.feasibility import possible_states
+from orbitmc.graph.model import ItemOrder
 from orbitmc.kernels._relabelling import check_set
 from orbitmc.kernels.protocol import flag_variables, steps
 
@@ -106,14 +106,12 @@ class Order(NamedTuple):
             scratch=scratch(prepared, lanes),
         )
 
-    def starts(self, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
-        """Random orders that respect what is known, where the model allows them."""
-        rng = np.random.default_rng(seed)
+    def want_states(self, wanted: NDArray[np.int16], rng: np.random.Generator) -> None:
+        """Random orders that respect what is known."""
+        lanes = wanted.shape[1]
         place = np.stack([_random_places(self.known, rng) for _ in range(lanes)], axis=1)
-        wanted = np.full((graph.variables, lanes), -1, dtype=np.int16)
         first, second = np.nonzero(self.variable >= 0)
         wanted[self.variable[first, second]] = place[first] < place[second]
-        return possible_states(graph, lanes, seed, wanted)
 
 
 def _random_places(known: Bytes, rng: np.random.Generator) -> Numbers:
@@ -248,14 +246,14 @@ def _pass(
     lost = np.int32(kernel.known[second, first]) - np.int32(kernel.known[first, second])
     begin, end = kernel.factor_start[item, other], kernel.factor_end[item, other]
     for k in range(begin, end):
-        potential = _potential(graph, values, kernel.factor[k], lane)
+        potential = potential_in_lane(graph, values, kernel.factor[k], lane)
         if potential == -np.inf:
             lost -= np.int32(1)
         else:
             change -= potential
     _turn(kernel, values, first, second, lane)
     for k in range(begin, end):
-        potential = _potential(graph, values, kernel.factor[k], lane)
+        potential = potential_in_lane(graph, values, kernel.factor[k], lane)
         if potential == -np.inf:
             lost += np.int32(1)
         else:
@@ -275,7 +273,7 @@ def _turn(kernel: Order, values: Bytes, first: Index, second: Index, lane: Index
 
 
 @shared
-def _potential(graph: FactorGraph, values: Bytes, factor: Index, lane: Index) -> float:
+def potential_in_lane(graph: FactorGraph, values: Bytes, factor: Index, lane: Index) -> float:
     """The log-potential of a factor in a lane."""
     place = np.int64(graph.table_start[graph.table_of[factor]])
     if factor < graph.first_clause:
@@ -378,6 +376,22 @@ def order(
         words = f"the pair {(names[one], names[other])!r} is neither a variable nor known"
         raise InputError(words)
     return order_table(graph, variable, first, draws)
+
+
+def draw_order(graph: FactorGraph, items: ItemOrder) -> Order:
+    """The kernel that draws as many items of an order as there are."""
+    table = np.full((items.items, items.items), NOBODY, dtype=np.int32)
+    table[items.first, items.second] = items.variables
+    known = np.zeros(table.shape, dtype=np.uint8)
+    known[items.known[:, 0], items.known[:, 1]] = 1
+    return order_table(
+        graph,
+        table,
+        known,
+        items.items,
+        themselves=items.themselves,
+        reflexive=items.reflexive,
+    )
 
 
 def order_table(

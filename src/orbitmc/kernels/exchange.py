@@ -54,9 +54,10 @@ class ShuffleMemory(NamedTuple):
 class Shuffle(NamedTuple):
     """Permute `rows` random rows of the block whose turn it is; all of them if `rows` is 0.
 
-    The turn goes `stride` members further each time, and comes to each of them. Two rows make a swap; a few make a step whose size suits the acceptance. `symmetric` promises
-    that every permutation leaves the model unchanged: then nothing is rejected (lifted MCMC).
-    `conditionals` lack what no permutation can change.
+    The turn goes `stride` members further each time, and comes to each of them. Two rows make a
+    swap; a few make a step whose size suits the acceptance. `symmetric` promises that every
+    permutation leaves the model unchanged: then nothing is rejected (lifted MCMC). `conditionals`
+    lack what no permutation can change.
     """
 
     conditionals: Conditionals

@@ -15,8 +15,9 @@ from orbitmc._numba.jit import generic, implementation, shared, unit
 from orbitmc._numba.units import Link, Linked, call_indirect, link, unpack_frame
 from orbitmc._util.arrays import Bytes, Indices, Numbers
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.feasibility import possible_states
 
 Body = TypeVar("Body", bound=Callable[..., None])
 
@@ -37,7 +38,8 @@ class Kernel(Protocol):
     - `partition_plan(memory)`: the items that it moves between blocks, and their memory.
     - `count_plan(memory)`: itself and its memory, if it draws cells of constants that are counted.
     - `constrained`: variables that it keeps to states that are possible by more than the graph
-      says; they depend on each other. `starts(graph, lanes, seed)` are such states.
+      says; they depend on each other. `starts(graph, lanes, seed)` are such states, and
+      `want_states(wanted, rng)` writes values that variables should start with, also beside others.
     - `draws_anew`: whether some steps draw all variables anew; `independent_after`: after how many
       steps the state is independent of the one before.
     - `frees(graph)`: which variables it surely moves, whatever zeros forbid. `draws_well(graph)`:
@@ -133,12 +135,55 @@ def constrained_variables(kernel: Kernel) -> Indices | None:
 def start_states(
     kernel: Any, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence
 ) -> Bytes | None:
-    """Where chains of a kernel start that must know; None if any possible state will do."""
+    """Where chains of a kernel start that must know; None if any possible state will do.
+
+    Of a combination, each kernel says which values it wants. Those of variables of which the graph
+    does not say what is possible must be as they are wanted; lanes in which they cannot start where
+    another lane does.
+    """
     if hasattr(kernel, "starts"):
         states: Bytes = kernel.starts(graph, lanes, seed)
         return states
-    inside = (start_states(part, graph, lanes, seed) for part in _kernels_inside(kernel))
-    return next((part for part in inside if part is not None), None)
+    wanting = [part for part in _all_inside(kernel) if hasattr(part, "want_states")]
+    if not wanting:
+        return None
+    wanted = np.full((graph.variables, lanes), -1, dtype=np.int16)
+    rng = np.random.default_rng(seed)
+    for part in wanting:
+        part.want_states(wanted, rng)
+    must = constrained_variables(kernel)
+    if must is not None and not graph.has_zeros():
+        return fill_in(graph, wanted, rng)
+    values = possible_states(graph, lanes, seed, wanted)
+    if must is not None:
+        right = (values[must] == wanted[must]).all(axis=0)
+        if not right.any():
+            raise LimitError(
+                "no state was found that hard rules allow to start from; the method mcsat grounds "
+                "all rules, and may find one"
+            )
+        values[:, ~right] = values[:, np.resize(np.flatnonzero(right), (~right).sum())]
+    return values
+
+
+def _all_inside(kernel: Any) -> Iterator[Any]:
+    """A kernel, and all those inside it."""
+    yield kernel
+    for part in _kernels_inside(kernel):
+        yield from _all_inside(part)
+
+
+ROWS = 2**14  # variables that get their values together: a few MiB
+
+
+def fill_in(graph: FactorGraph, wanted: NDArray[np.int16], rng: np.random.Generator) -> Bytes:
+    """Give all variables the wanted values, and any where none is wanted."""
+    values = np.empty(wanted.shape, dtype=np.uint8)
+    for first in range(0, graph.variables, ROWS):
+        rows = slice(first, first + ROWS)
+        drawn = rng.random(wanted[rows].shape) * graph.cardinality[rows, None]
+        values[rows] = np.where(wanted[rows] >= 0, wanted[rows], drawn)
+    return values
 
 
 def draws_anew(kernel: Kernel) -> bool:

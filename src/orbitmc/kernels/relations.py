@@ -1,8 +1,9 @@
-"""Gibbs where some variables are pairs of items in equivalence relations that no factor says.
+"""Gibbs where some variables are pairs of items in relations that no factor says.
 
-Items are drawn in turn, each into one of the blocks of the others or into its own, then all other
-variables, one at a time. So states stay partitions, and no rule of an equivalence relation is ever
-looked at. Chains start in partitions; what the graph alone would allow is never visited.
+Of equivalence relations items are drawn in turn, each into one of the blocks of the others or into
+its own, then all other variables, one at a time. Of orders, matchings and forests items are drawn
+once in a while. So states stay relations of their kind, and no rule that says so is ever looked at.
+Chains start in such states; what the graph alone would allow is never visited.
 
 Exact because each draw is from a conditional distribution, and the turn never looks at the state.
 """
@@ -22,7 +23,19 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import possible_states
-from orbitmc.graph.model import Equivalence
+from orbitmc.graph.model import (
+    Equivalence,
+    ItemForest,
+    ItemMatching,
+    ItemOrder,
+    UngroundRelation,
+)
+from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._forest import draw_forest
+from orbitmc.kernels._gibbs import GibbsMemory
+from orbitmc.kernels._matching import match_table
+from orbitmc.kernels._mixture import mixture
+from orbitmc.kernels._order import draw_order
 from orbitmc.kernels._partition import (
     MOST_ITEMS,
     NOBODY,
@@ -33,9 +46,8 @@ from orbitmc.kernels._partition import (
     draw_item,
     read_blocks,
 )
-from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.protocol import ROWS, Kernel, fill_in, steps
 
-ROWS = 2**14  # variables that get their values together: a few MiB
 GREEDY_EVERY = 8  # one lane of so many starts where each item likes it best
 
 
@@ -74,7 +86,8 @@ class PartitionScan(NamedTuple):
 
     @property
     def constrained(self) -> Indices:
-        return indices(np.flatnonzero(self.partition.one != NOBODY))
+        """All variables but the others: pairs, and what other kernels draw."""
+        return indices(np.delete(np.arange(len(self.partition.one)), self.others))
 
     def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
         return self.partition.frees(graph)
@@ -90,18 +103,24 @@ class PartitionScan(NamedTuple):
             np.zeros(1, dtype=np.int64),
         )
 
-    def starts(self, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
+    def want_states(self, wanted: NDArray[np.int16], rng: np.random.Generator) -> None:
         """Partitions of few and of many blocks, and ones in which items like to be."""
-        rng = np.random.default_rng(seed)
+        lanes = wanted.shape[1]
         labels = np.stack([self._start_labels(lane, rng) for lane in range(lanes)], axis=1)
-        wanted = np.full((graph.variables, lanes), -1, dtype=np.int16)
-        pairs = self.constrained
+        pairs = np.flatnonzero(self.partition.one != NOBODY)
         for first in range(0, len(pairs), ROWS):
             some = pairs[first : first + ROWS]
             one, other = self.partition.one[some], self.partition.other[some]
             wanted[some] = labels[one] == labels[other]
+
+    def starts(self, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
+        """Partitions that the graph allows."""
+        rng = np.random.default_rng(seed)
+        wanted = np.full((graph.variables, lanes), -1, dtype=np.int16)
+        self.want_states(wanted, rng)
+        pairs = self.constrained
         if not graph.has_zeros():
-            return _fill_in(graph, wanted, rng)
+            return fill_in(graph, wanted, rng)
         values = possible_states(graph, lanes, seed, wanted)
         elsewhere = (values[pairs] != wanted[pairs]).any(axis=0)
         if elsewhere.any():
@@ -161,10 +180,101 @@ def partition_scan_steps(
     memory.turn[0] = turn
 
 
-def partition_scan(prepared: PreparedGraph, equivalences: Sequence[Equivalence]) -> PartitionScan:
+class HeldScan(NamedTuple):
+    """Update the variables in turn, but those that are `held`: others draw these.
+
+    Which states of these are possible, the graph does not say.
+    """
+
+    held: Bytes
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return ("updates",)
+
+    @property
+    def constrained(self) -> Indices:
+        return indices(np.flatnonzero(self.held))
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> GibbsMemory:
+        return GibbsMemory(scratch(prepared, lanes), np.zeros(1, dtype=np.int64))
+
+
+@implementation(steps, HeldScan)
+def held_scan_steps(
+    prepared: PreparedGraph,
+    kernel: HeldScan,
+    memory: GibbsMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    turn = memory.turn[0]
+    forget_clauses(memory.scratch)
+    for _ in range(count):
+        if kernel.held[turn] == 0:
+            variable: Any = np.int64(turn)
+            draw_sequentially(prepared, memory.scratch, values, variable, rng)
+        turn += 1
+        if turn == len(kernel.held):
+            turn = 0
+    memory.turn[0] = turn
+    outcomes[0] += count
+
+
+def relation_scan(
+    prepared: PreparedGraph, relations: Sequence[UngroundRelation]
+) -> tuple[Kernel, str]:
+    """Gibbs on a model with relations that its factors do not say, and what is drawn, in words.
+
+    Items of orders and rows of matchings are drawn as often as variables are in a sweep.
+    """
+    graph = prepared.graph
+    equivalences = [each for each in relations if isinstance(each, Equivalence)]
+    others = [each for each in relations if not isinstance(each, Equivalence)]
+    if not others:
+        scan = partition_scan(prepared, equivalences)
+        return scan, scan.about
+    held = np.zeros(graph.variables, dtype=np.uint8)
+    held[np.concatenate([each.variables for each in others])] = 1
+    base: Kernel = HeldScan(readonly(held))
+    words = []
+    if equivalences:
+        base = scan = partition_scan(prepared, equivalences, np.flatnonzero(held))
+        words.append(scan.about)
+    jump: Kernel | None = None
+    for number, relation in enumerate(others):
+        more, about = _kernel_of(graph, relation)
+        words.append(about)
+        jump = more if jump is None else mixture(jump, more, weight=number / (number + 1))
+    assert jump is not None
+    period = max(1, graph.variables // len(others))
+    return alternation(base, jump, period=period), ", and ".join(words)
+
+
+def _kernel_of(
+    graph: FactorGraph, relation: ItemOrder | ItemMatching | ItemForest
+) -> tuple[Kernel, str]:
+    """The kernel that draws each item of a relation about once in a step."""
+    if isinstance(relation, ItemMatching):
+        rows = len(relation.table)
+        needed = relation.rows_needed, relation.columns_needed
+        return match_table(graph, relation.table, rows, needed), f"{rows:,} rows are matched anew"
+    if isinstance(relation, ItemForest):
+        return draw_forest(graph, relation), f"{relation.items:,} items get new parents"
+    return draw_order(graph, relation), f"{relation.items:,} items are put in order anew"
+
+
+def partition_scan(
+    prepared: PreparedGraph,
+    equivalences: Sequence[Equivalence],
+    held: Numbers | Sequence[int] = (),
+) -> PartitionScan:
     """Gibbs on a model with equivalence relations that its factors do not say.
 
-    Items of different relations are kept apart, so one partition holds them all.
+    Items of different relations are kept apart, so one partition holds them all. Variables that are
+    `held` are drawn by others.
     """
     graph = prepared.graph
     first_item = np.cumsum([0, *(relation.items for relation in equivalences)])
@@ -183,7 +293,7 @@ def partition_scan(prepared: PreparedGraph, equivalences: Sequence[Equivalence])
     apart = np.ones((items, items), dtype=np.uint8)
     apart[ends[:, 0], ends[:, 1]] = apart[ends[:, 1], ends[:, 0]] = 0
     np.fill_diagonal(apart, 0)
-    others = np.delete(np.arange(graph.variables), variables)
+    others = np.delete(np.arange(graph.variables), np.union1d(variables, held).astype(np.int64))
     return PartitionScan(
         assemble(graph, variables, ends, readonly(apart)),
         indices(others),
@@ -201,13 +311,3 @@ def _greedy_labels(gain: NDArray[np.float64], rng: np.random.Generator) -> Numbe
         best = int(total.argmax())
         labels[item] = best if total[best] > 0 else item
     return labels
-
-
-def _fill_in(graph: FactorGraph, wanted: NDArray[np.int16], rng: np.random.Generator) -> Bytes:
-    """Give all variables the wanted values, and any where none is wanted."""
-    values = np.empty(wanted.shape, dtype=np.uint8)
-    for first in range(0, graph.variables, ROWS):
-        rows = slice(first, first + ROWS)
-        drawn = rng.random(wanted[rows].shape) * graph.cardinality[rows, None]
-        values[rows] = np.where(wanted[rows] >= 0, wanted[rows], drawn)
-    return values

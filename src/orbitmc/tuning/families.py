@@ -25,7 +25,7 @@ from orbitmc.graph.relevance import components
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.groups.permutations import Permutation, act, from_images, inverse
 from orbitmc.kernels._matching import match_table
-from orbitmc.kernels._order import order_table
+from orbitmc.kernels._order import draw_order
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.symmetry.color_passing import cells
@@ -454,18 +454,7 @@ def ordered_items(model: Model, prepared: PreparedGraph) -> Kernel | None:
     """As many items of an order as there are, in one jump; one of several orders at random."""
     jump: Kernel | None = None
     for number, order in enumerate(model.orders):
-        table = np.full((order.items, order.items), -1, dtype=np.int32)
-        table[order.first, order.second] = order.variables
-        known = np.zeros(table.shape, dtype=np.uint8)
-        known[order.known[:, 0], order.known[:, 1]] = 1
-        more = order_table(
-            model.graph,
-            table,
-            known,
-            order.items,
-            themselves=order.themselves,
-            reflexive=order.reflexive,
-        )
+        more = draw_order(model.graph, order)
         jump = more if jump is None else kernels.mixture(jump, more, weight=number / (number + 1))
     return jump
 

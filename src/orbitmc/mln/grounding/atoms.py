@@ -256,6 +256,100 @@ def _why_not_together(atoms: Atoms, universe: Universe, code: int) -> str:
     )
 
 
+def ordered_atoms(atoms: Atoms, universe: Universe, *, reflexive: bool) -> Atoms:
+    """The atoms of an open predicate that hard rules make a total order.
+
+    What is known of some pairs decides others; evidence that does not fit is a contradiction.
+    """
+    count = universe.size(atoms.predicate.types[0])
+    certain = atoms.truth != UNKNOWN
+    one, other, holds = (
+        atoms.known[certain] // count, atoms.known[certain] % count, atoms.truth[certain] == TRUE,
+    )  # fmt: skip
+    alone = one == other
+    wrong = atoms.known[certain][alone & (holds != reflexive)]
+    if len(wrong):
+        raise ContradictionError(_why_not(atoms, universe, wrong[0], "a total order"))
+    before = np.zeros((count, count), dtype=np.bool_)
+    before[np.where(holds, one, other)[~alone], np.where(holds, other, one)[~alone]] = True
+    before = _close(before)
+    circle = np.flatnonzero(before.diagonal())
+    if len(circle):
+        inside = atoms.known[certain][before[one, one] & before[other, other] & ~alone]
+        raise ContradictionError(_why_not(atoms, universe, inside[0], "a total order"))
+    known = before | before.T | np.eye(count, dtype=np.bool_)
+    true = before | (np.eye(count, dtype=np.bool_) & reflexive)
+    return _decide(atoms, known, true)
+
+
+def _close(before: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """All pairs that follow from those that are known."""
+    while True:
+        steps = before.astype(np.float32)
+        further = before | (steps @ steps > 0)
+        if (further == before).all():
+            return before
+        before = further
+
+
+def forest_atoms(atoms: Atoms, universe: Universe) -> Atoms:
+    """The atoms of an open predicate that hard rules make "is an ancestor of" in a forest.
+
+    What is known of some pairs decides others; evidence that does not fit is a contradiction.
+    """
+    count = universe.size(atoms.predicate.types[0])
+    status = atoms.status(np.arange(atoms.size)).reshape(count, count)
+    above = _close(status == TRUE)
+    known = above | above.T | (status == FALSE) | np.eye(count, dtype=np.bool_)
+    wrong = np.flatnonzero((above & ((status == FALSE) | above.T)) | np.diag(above.diagonal()))
+    if len(wrong):
+        raise ContradictionError(_why_not(atoms, universe, wrong[0], "a forest"))
+    return _decide(atoms, known, above)
+
+
+def matched_atoms(atoms: Atoms, universe: Universe, *, all_first: bool, all_second: bool) -> Atoms:
+    """The atoms of an open predicate that hard rules make a matching of two sorts.
+
+    A match leaves the others of its row and its column out; who needs a partner, and has but one
+    left, gets it. Evidence that does not fit is a contradiction.
+    """
+    shape = tuple(map(universe.size, atoms.predicate.types))
+    status = atoms.status(np.arange(atoms.size)).reshape(shape)
+    true, false = status == TRUE, status == FALSE
+    while True:
+        twice = (true.sum(axis=1, keepdims=True) > 1) | (true.sum(axis=0, keepdims=True) > 1)
+        lonely = false.all(axis=1, keepdims=True) & all_first
+        lonely = lonely | (false.all(axis=0, keepdims=True) & all_second)
+        wrong = np.flatnonzero((true & twice) | (lonely & np.ones(shape, dtype=np.bool_)))
+        if len(wrong):
+            raise ContradictionError(_why_not(atoms, universe, wrong[0], "a matching"))
+        decided = true.any(axis=1, keepdims=True) | true.any(axis=0, keepdims=True)
+        left_out = false | (decided & ~true)
+        only = np.zeros(shape, dtype=np.bool_)
+        if all_first:
+            only |= (~left_out).sum(axis=1, keepdims=True) == 1
+        if all_second:
+            only |= (~left_out).sum(axis=0, keepdims=True) == 1
+        matched = true | (only & ~left_out)
+        if (left_out == false).all() and (matched == true).all():
+            return _decide(atoms, true | false, true)
+        true, false = matched, left_out
+
+
+def _decide(atoms: Atoms, known: NDArray[np.bool_], true: NDArray[np.bool_]) -> Atoms:
+    """The same atoms, those of some pairs known; matrices are `[first, second]`."""
+    codes = np.flatnonzero(known)
+    truth = np.where(true.reshape(-1)[codes], TRUE, FALSE).astype(np.int8)
+    return replace(atoms, known=codes, truth=truth)
+
+
+def _why_not(atoms: Atoms, universe: Universe, code: int, kind: str) -> str:
+    name = atom_names(atoms, np.array([code]), universe)[0]
+    return (
+        f"evidence contradicts the hard rules that make {atoms.predicate.name} {kind}: see {name}"
+    )
+
+
 def atom_codes(predicate: Predicate, universe: Universe) -> tuple[Ints, int, int]:
     """Radix of each argument, number of atoms, and atoms in a block."""
     sizes = [universe.size(kind) for kind in predicate.types]

@@ -1,6 +1,6 @@
 """From features and weights to a model: what reads the same variables adds up."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,12 +10,24 @@ from orbitmc._util.arrays import Floats, distinct_rows
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import WIDEST, exact_sum, large_rows
-from orbitmc.graph.model import Equivalence, ItemOrder, Model
+from orbitmc.graph.model import (
+    Equivalence,
+    ItemForest,
+    ItemMatching,
+    ItemOrder,
+    Model,
+    UngroundRelation,
+)
 from orbitmc.mln.data.database import TRUE, UNKNOWN, Ints
 from orbitmc.mln.grounding.atoms import PairAtoms, value_names, variable_names
 from orbitmc.mln.grounding.ground_features import ClauseFeatures, TableFeatures
 from orbitmc.mln.grounding.grounding import Ground
-from orbitmc.mln.grounding.relations import recognise_relations
+from orbitmc.mln.grounding.relations import (
+    MATCHINGS,
+    ORDERS,
+    Relation,
+    recognise_relations,
+)
 
 
 @dataclass(frozen=True)
@@ -41,44 +53,81 @@ def model_of(ground: Ground, weights: Floats | None = None) -> GroundModel:
     every, universe = ground.atoms.values(), ground.universe
     names = tuple(name for atoms in every for name in variable_names(atoms, universe))
     values = tuple(words for atoms in every for words in value_names(atoms, universe))
-    graph, relations = graph_of(ground, weights), tuple(_equivalences(ground))
+    relations = tuple(
+        _unground(relation, ground)
+        for relation in ground.relations
+        if relation.kind != "symmetric" and ground.atoms[relation.predicate].variables
+    )
+    orders = (
+        _order(relation, ground)
+        for relation in recognise_relations(ground.program)
+        if relation.kind in ORDERS
+    )
     return GroundModel(
-        graph, names, values, equivalences=relations, orders=tuple(_orders(ground)), ground=ground
+        graph_of(ground, weights), names, values, relations=relations,
+        orders=tuple(order for order in orders if len(order.variables)), ground=ground,
+    )  # fmt: skip
+
+
+def _unground(relation: Relation, ground: Ground) -> UngroundRelation:
+    """What rules that are not ground make of a predicate."""
+    if relation.kind in ORDERS:
+        return _order(relation, ground)
+    if relation.kind == "forest":
+        return _forest(relation, ground)
+    if relation.kind in MATCHINGS:
+        return _matching(relation, ground)
+    atoms = ground.atoms[relation.predicate]
+    assert isinstance(atoms, PairAtoms)
+    first, second = atoms.ends(atoms.variable_pairs())
+    variables = atoms.first + np.arange(atoms.variables)
+    return Equivalence(relation.predicate, atoms.items, variables, first, second)
+
+
+def _order(relation: Relation, ground: Ground) -> ItemOrder:
+    """A total order of the constants of a sort."""
+    atoms = ground.atoms[relation.predicate]
+    items = ground.universe.size(atoms.predicate.types[0])
+    pairs = np.argwhere(np.ones((items, items)))
+    codes = atoms.codes([*pairs.T], len(pairs))
+    status, apart = atoms.status(codes), pairs[:, 0] != pairs[:, 1]
+    free, alone = apart & (status == UNKNOWN), ~apart & (status == UNKNOWN)
+    known = np.where((status == TRUE)[:, None], pairs, pairs[:, ::-1])[apart & ~free]
+    return ItemOrder(
+        relation.predicate,
+        items,
+        atoms.literals(codes[free])[0],
+        pairs[free, 0],
+        pairs[free, 1],
+        known,
+        relation.kind == "total order",
+        np.stack([atoms.literals(codes[alone])[0], pairs[alone, 0]], axis=1),
     )
 
 
-def _equivalences(ground: Ground) -> Iterator[Equivalence]:
-    """Predicates that are equivalence relations by rules that are not ground."""
-    for name, atoms in ground.atoms.items():
-        if isinstance(atoms, PairAtoms) and atoms.equivalence:
-            first, second = atoms.ends(atoms.variable_pairs())
-            variables = atoms.first + np.arange(atoms.variables)
-            yield Equivalence(name, atoms.items, variables, first, second)
+def _forest(relation: Relation, ground: Ground) -> ItemForest:
+    """A forest of the constants of a sort."""
+    atoms = ground.atoms[relation.predicate]
+    items = ground.universe.size(atoms.predicate.types[0])
+    pairs = np.argwhere(np.ones((items, items)))
+    status = atoms.status(np.arange(atoms.size))
+    first, second = pairs[status == UNKNOWN].T
+    variables = atoms.first + np.arange(atoms.variables)
+    return ItemForest(relation.predicate, items, variables, first, second, pairs[status == TRUE])
 
 
-def _orders(ground: Ground) -> Iterator[ItemOrder]:
-    """Predicates that hard rules make total orders, where no pair is missing."""
-    for relation in recognise_relations(ground.program):
-        atoms = ground.atoms[relation.predicate]
-        if relation.kind not in ("total order", "strict total order"):
-            continue
-        items = ground.universe.size(atoms.predicate.types[0])
-        pairs = np.argwhere(np.ones((items, items)))
-        codes = atoms.codes([*pairs.T], len(pairs))
-        status, apart = atoms.status(codes), pairs[:, 0] != pairs[:, 1]
-        free, alone = apart & (status == UNKNOWN), ~apart & (status == UNKNOWN)
-        known = np.where((status == TRUE)[:, None], pairs, pairs[:, ::-1])[apart & ~free]
-        if free.any():
-            yield ItemOrder(
-                relation.predicate,
-                items,
-                atoms.literals(codes[free])[0],
-                pairs[free, 0],
-                pairs[free, 1],
-                known,
-                relation.kind == "total order",
-                np.stack([atoms.literals(codes[alone])[0], pairs[alone, 0]], axis=1),
-            )
+def _matching(relation: Relation, ground: Ground) -> ItemMatching:
+    """A matching of the constants of two sorts; those that are matched already have no row."""
+    atoms, sides = ground.atoms[relation.predicate], MATCHINGS[relation.kind]
+    shape = tuple(map(ground.universe.size, atoms.predicate.types))
+    status = atoms.status(np.arange(atoms.size)).reshape(shape)
+    table = np.full(shape, -1, dtype=np.int32)
+    table[status == UNKNOWN] = atoms.first + np.arange(atoms.variables)
+    rows, columns = (table >= 0).any(axis=1), (table >= 0).any(axis=0)
+    table = table[rows][:, columns]
+    needed = [np.full(length, side, dtype=np.uint8)
+              for length, side in zip(table.shape, sides, strict=True)]  # fmt: skip
+    return ItemMatching(relation.predicate, table, *needed)
 
 
 def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:

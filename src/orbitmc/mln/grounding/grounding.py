@@ -22,11 +22,19 @@ from orbitmc.mln.data.database import (
     universe,
 )
 from orbitmc.mln.grounding import ground_features as patterns
-from orbitmc.mln.grounding.atoms import Atoms, known_atoms, pair_atoms, possibly_equal
+from orbitmc.mln.grounding.atoms import (
+    Atoms,
+    forest_atoms,
+    known_atoms,
+    matched_atoms,
+    ordered_atoms,
+    pair_atoms,
+    possibly_equal,
+)
 from orbitmc.mln.grounding.bindings import NO_CONSTANT, BoundTerms, Tables, bindings
 from orbitmc.mln.grounding.folding import COPY, Template, templates
 from orbitmc.mln.grounding.ground_features import Features
-from orbitmc.mln.grounding.relations import Relation
+from orbitmc.mln.grounding.relations import MATCHINGS, ORDERS, Relation
 from orbitmc.mln.grounding.rewriting import conjuncts, guards, negation_normal, without_quantifiers
 from orbitmc.mln.language.syntax import (
     Arithmetic,
@@ -230,7 +238,7 @@ class Ground:
 
     `first_weight[r]` is the first weight of rule `r`, whose copies are numbered by the constants
     of its `per_constant` variables, the last fastest. `decided` counts the groundings of each
-    weight that evidence made true.
+    weight that evidence made true. The rules of `relations` are not ground.
     """
 
     program: Program
@@ -242,6 +250,7 @@ class Ground:
     weights: Floats
     first_weight: Ints
     decided: Ints
+    relations: tuple[Relation, ...] = ()
 
     @property
     def groundings(self) -> int:
@@ -273,13 +282,17 @@ def ground(
     evidence closes nothing. `watch` hears of every rule with the number of its bindings, before
     they are made; of rules that differ only in constants, together.
 
-    The rules of `relations` are not ground: those of equivalence relations and symmetric ones. Then
-    the two orders of a pair are one variable, and the features alone do not say that a predicate
-    is an equivalence relation.
+    The rules of `relations` are not ground, so the features alone do not say that a predicate is
+    one. What evidence and these rules decide is known. The two orders of a pair of an equivalence
+    relation, or of a symmetric one, are one variable.
     """
     everything, atoms, soft_of = atom_tables(program, database, world)
     if relations:
-        program, atoms = _without_rules(program, relations), _in_pairs(atoms, everything, relations)
+        program = _without_rules(program, relations)
+        atoms = {
+            **atoms,
+            **{each.predicate: related_atoms(each, atoms, everything) for each in relations},
+        }
     atoms, soft = _number_variables(atoms, soft_of, memory)
     sizes = [atom_table.cardinality() for atom_table in atoms.values()]
     cardinality = np.concatenate([np.zeros(0, np.int64), *sizes])
@@ -310,6 +323,7 @@ def ground(
         weights=numbered.weights,
         first_weight=first_weight,
         decided=decided,
+        relations=tuple(relations),
     )
 
 
@@ -389,17 +403,17 @@ def _without_rules(program: Program, relations: Sequence[Relation]) -> Program:
     return replace(program, rules=tuple(rules))
 
 
-def _in_pairs(
-    tables: Mapping[str, Atoms], universe: Universe, relations: Sequence[Relation]
-) -> dict[str, Atoms]:
-    """The atoms of each predicate, those of relations in pairs."""
-    pairs = {
-        relation.predicate: pair_atoms(
-            tables[relation.predicate], universe, equivalence=relation.kind == "equivalence"
-        )
-        for relation in relations
-    }
-    return {**tables, **pairs}
+def related_atoms(relation: Relation, tables: Mapping[str, Atoms], universe: Universe) -> Atoms:
+    """The atoms of a predicate that is a relation of some kind, and what is known of them."""
+    atoms, kind = tables[relation.predicate], relation.kind
+    if kind in ORDERS:
+        return ordered_atoms(atoms, universe, reflexive=kind == "total order")
+    if kind == "forest":
+        return forest_atoms(atoms, universe)
+    if kind in MATCHINGS:
+        first, second = MATCHINGS[kind]
+        return matched_atoms(atoms, universe, all_first=first, all_second=second)
+    return pair_atoms(atoms, universe, equivalence=kind == "equivalence")
 
 
 def _number_variables(

@@ -54,6 +54,15 @@ Kind = Literal[
     "perfect matching",
     "symmetric",
 ]
+ORDERS: frozenset[Kind] = frozenset({"total order", "strict total order"})
+MATCHINGS: Mapping[Kind, tuple[bool, bool]] = {
+    "partial matching": (False, False),
+    "matching of all first": (True, False),
+    "matching of all second": (False, True),
+    "perfect matching": (True, True),
+}
+"""Matchings of two sorts, and whether everything of each is matched."""
+
 Flags = NDArray[np.bool_]
 Size = tuple[int, int]
 Law = Callable[[Flags], Any]
