@@ -229,8 +229,9 @@ def test_a_match_leaves_the_others_out_and_who_has_one_choice_left_gets_it():
     known = status(read(rules, "!M(T0,U0) !M(T0,U1)"))
     assert [name for name, holds in known.items() if holds] == ["M(T0,U2)"]
     assert "M(T1,U1)" not in known
-    known = status(read(rules, "!M(T0,U0) !M(T0,U1) M(T1,U0)"))
-    assert [name for name, holds in known.items() if holds] == ["M(T0,U2)", "M(T1,U0)", "M(T2,U1)"]
+    known = status(read(rules, "!M(T0,U0) !M(T0,U1) !M(T0,U3) M(T1,U0)", t=4, u=4))
+    assert [name for name, holds in known.items() if holds] == ["M(T0,U2)", "M(T1,U0)"]
+    assert "M(T2,U1)" not in known
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.kernels import _order
 from orbitmc.kernels._order import order, order_table
+from orbitmc.kernels.protocol import start_states
 from orbitmc.kernels.testing.exact import one_step, outcomes
 from tests.kernels.test_mistakes import WRONG
 from tests.kernels.test_transition_matrices import EXACT, residuals
@@ -114,7 +115,7 @@ def test_forgetting_what_turns_round_is_wrong(monkeypatch):
     prepared = prepare_unrounded(graph)
     run = one_step(prepared, order_table(prepared.graph, table, known))
     assert residuals(graph, run)[0] <= EXACT
-    monkeypatch.setattr(_order, "_potential", lambda *given: 0.0)
+    monkeypatch.setattr(_order, "potential_in_lane", lambda *given: 0.0)
     turned = order_table(prepared.graph, table, known)
     doubled = one_step(prepared, turned._replace(gain=2 * turned.gain))
     assert residuals(graph, doubled)[0] > WRONG
@@ -152,7 +153,8 @@ def test_marginals_of_seven_items_are_those_of_all_orders(known):
 
 def test_starts_are_orders_that_agree_with_what_is_known():
     graph, table, known = order_model(np.random.default_rng(5), 6, known=5, both=True, extra=0)
-    values = order_table(graph, table, known).starts(graph, 64, np.random.SeedSequence(1))
+    kernel = order_table(graph, table, known)
+    values = start_states(kernel, graph, 64, np.random.SeedSequence(1))
     before = np.broadcast_to(known[:, :, None], (6, 6, 64)).copy()
     for pair, variable in np.ndenumerate(table):
         if variable >= 0:

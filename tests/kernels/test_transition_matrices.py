@@ -141,7 +141,7 @@ def test_ising_kernels_keep_the_distribution(equal):
 
 
 def test_a_shuffle_keeps_the_distribution_at_every_turn_and_comes_to_every_member():
-    graph = random_graph(8, variables=(7, 7), cardinalities=(2,), zeros=0.2)
+    graph = random_graph(8, variables=(7, 8), cardinalities=(2,), zeros=0.2)
     prepared = prepare_unrounded(graph)
     kernel = shuffle(prepared, exchange_blocks([[0, 1], [2, 3, 4], [5, 6]]), rows=2)
     memory, seen = kernel.memory(prepared, 1), []
@@ -150,7 +150,15 @@ def test_a_shuffle_keeps_the_distribution_at_every_turn_and_comes_to_every_membe
 
         def run(values, rng, turn=turn):
             memory.turn[0] = turn
-            steps(prepared, kernel, memory, values, np.zeros(4, dtype=np.int64), rng, 1)
+            steps(
+                prepared,
+                kernel,
+                memory,
+                values,
+                np.zeros(len(kernel.outcomes), dtype=np.int64),
+                rng,
+                1,
+            )
 
         stationary, balance = residuals(graph, run)
         assert max(stationary, balance) <= EXACT, turn

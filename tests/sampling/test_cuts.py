@@ -12,12 +12,15 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.tally import ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.relevance import components
+from orbitmc.inference.program import ground_program
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._independence import Pause, independence
 from orbitmc.kernels._matching import match_table
 from orbitmc.kernels._order import order_table
 from orbitmc.kernels.protocol import Linked, annealing_entries, steps
-from orbitmc.kernels.relations import partition_scan
+from orbitmc.kernels.relations import partition_scan, relation_scan
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from orbitmc.sampling.budget import Pace
 from orbitmc.sampling.pack import advance, arrays_of, start_pack
 from orbitmc.sampling.sampler import sample
@@ -136,6 +139,21 @@ def order_on_a_graph():
     return prepare(graph), order_table(graph, table, known)
 
 
+def relations_on_a_graph():
+    """An order and a forest whose rules are not ground, and atoms beside them."""
+    text = (
+        "t = { A, B, C, D }\nBefore(t, t)\nAbove(t, t)\nRed(t)\n!Before(x,x).\n"
+        "x != y => (Before(x,y) v Before(y,x)).\nBefore(x,y) ^ Before(y,z) => Before(x,z).\n"
+        "!Above(x,x).\nAbove(x,y) ^ Above(y,z) => Above(x,z).\n"
+        "Above(x,z) ^ Above(y,z) => (Above(x,y) v Above(y,x) v x = y).\n"
+        "0.5 Before(x,y) ^ Red(x) => Red(y)\n0.4 Above(x,y) => Red(x)\n"
+    )
+    program = parse(text)
+    model = ground_program(program, parse_database("", program)).in_relations.model
+    prepared = prepare(model.graph)
+    return prepared, relation_scan(prepared, model.relations)[0]
+
+
 def cells_on_a_graph():
     """People of whom some pairs are observed."""
     _, chain = next(chain for seed in range(1, 99, 2) if (chain := random_chain(seed)))
@@ -149,7 +167,14 @@ def independent_draws():
 
 
 @pytest.mark.parametrize(
-    "make", [matching_on_a_graph, order_on_a_graph, cells_on_a_graph, independent_draws]
+    "make",
+    [
+        matching_on_a_graph,
+        order_on_a_graph,
+        relations_on_a_graph,
+        cells_on_a_graph,
+        independent_draws,
+    ],
 )
 def test_cutting_a_run_of_other_kernels_changes_no_byte(make):
     require_same_bytes(*make(), make.__name__, kind=ValueTally)
@@ -159,6 +184,8 @@ def test_runs_of_every_kernel_are_cut():
     alone = (partition_on_a_graph, matching_on_a_graph, order_on_a_graph, cells_on_a_graph)
     cut = {type(make()[1]) for make in alone}
     cut |= {type(part) for part in independent_draws()[1]}
+    scan = relations_on_a_graph()[1]
+    cut |= {type(scan.base), type(scan.jump.first), type(scan.jump.second)}
     for graph in GRAPHS.values():
         prepared = prepare(graph)
         every = (*every_kernel_on(prepared).values(), *combinations_on(prepared).values())
