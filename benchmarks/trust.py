@@ -41,9 +41,13 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "mcsat": {"method": "mcsat"},
     "core": {"method": "auto"},
     "cells": {"method": "gibbs", "base": "counts"},
-    "partition": {"method": "gibbs", "base": "relations"},
+    "relations": {"method": "gibbs", "base": "relations"},
 }
-OF_CLASSES = {"partitions": "partition", "lifted, two modes": "cells"}
+OF_CLASSES = {
+    "partitions": "relations",
+    "unground relations": "relations",
+    "lifted, two modes": "cells",
+}
 """Classes that have a method of their own, and no other one."""
 
 LENGTHS: Mapping[str, tuple[int, ...]] = {

@@ -5,7 +5,7 @@ A family is a function from a generator of random numbers to a model.
 
 import tempfile
 from collections.abc import Iterator
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise, permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -505,23 +505,105 @@ def tight_order(rng: Rng) -> tuple[MarkovLogic, Truth]:
 def _order(rng: Rng, items: int, spread: float) -> tuple[MarkovLogic, Truth]:
     """A program in which pairs of items have random gains, and some decide other atoms."""
     pairs = _all_pairs(items)
+    places = np.array(list(permutations(range(items))))
+    before = places[:, :, None] < places[:, None, :]
+    things = f"thing = {{ {', '.join(f'C{item}' for item in range(items))} }}"
+    return _program_of(rng, [things, *ORDER], "Before({},{})", pairs, before, spread)
+
+
+def _program_of(
+    rng: Rng,
+    text: list[str],
+    atom: str,
+    pairs: NDArray[np.int64],
+    every: NDArray[np.bool_],
+    spread: float,
+) -> tuple[MarkovLogic, Truth]:
+    """A program in which some pairs have random gains, and some of these decide other atoms.
+
+    `every[state, first, second]` are all relations that hard rules allow. Constants are called C0,
+    C1 and so on, of a second sort D0, D1 and so on.
+    """
     gain, atoms = rng.normal(0.0, spread, len(pairs)), int(rng.integers(0, 3))
     tied, pull = rng.integers(len(pairs), size=atoms), rng.normal(0.0, 2.0, size=atoms)
-    names = [f"Before(C{one},C{other})" for one, other in pairs.tolist()]
+    second = "D" if any(line.startswith("place = ") for line in text) else "C"
+
+    def name(one: int, other: int) -> str:
+        return atom.format(f"C{one}", f"{second}{other}")
+
+    names = [name(*pair) for pair in pairs.tolist()]
     rules = [f"{worth!r} {name}" for name, worth in zip(names, gain.tolist(), strict=True)]
     rules += [f"{float(pull[a])!r} {names[tied[a]]} ^ Red(C{a})" for a in range(atoms)]
-    things = ", ".join(f"C{item}" for item in range(items))
-    program = parse("\n".join([f"thing = {{ {things} }}", *ORDER, *rules]))
-    places = np.array(list(permutations(range(items))))
-    before = places[:, pairs[:, 0]] < places[:, pairs[:, 1]]
+    program = parse("\n".join([*text, *rules]))
+    holds = every[:, pairs[:, 0], pairs[:, 1]]
     free = np.logaddexp(0.0, pull) - np.log(2.0)  # of an atom whose pair is 1
-    weights = np.exp(before @ gain + before[:, tied] @ free)
-    chance = weights @ before / weights.sum()
-    red = np.full(items, 0.5)
-    red[:atoms] = chance[tied] / (1.0 + np.exp(-pull)) + (1.0 - chance[tied]) / 2.0
-    truth = {f"Red(C{item})": red[[item]] for item in range(items)}
-    truth |= {f"Before(C{item},C{item})": np.zeros(1) for item in range(items)}
-    for (one, other), p in zip(pairs.tolist(), chance.tolist(), strict=True):
-        truth[f"Before(C{one},C{other})"] = np.array([p])
-        truth[f"Before(C{other},C{one})"] = np.array([1.0 - p])
+    weights = np.exp(holds @ gain + holds[:, tied] @ free)
+    chance = np.einsum("s,sij->ij", weights, every) / weights.sum()
+    decides = chance[pairs[tied, 0], pairs[tied, 1]]
+    red = np.full(every.shape[1], 0.5)
+    red[:atoms] = decides / (1.0 + np.exp(-pull)) + (1.0 - decides) / 2.0
+    truth = {f"Red(C{item})": red[[item]] for item in range(every.shape[1])}
+    truth |= {name(*place): np.array([p]) for place, p in np.ndenumerate(chance)}
     return ground_program(program, parse_database("", program)), truth
+
+
+# Forests, and matchings of two sorts
+
+FOREST = (
+    "Above(thing, thing)",
+    "Red(thing)",
+    "!Above(x,x).",
+    "Above(x,y) ^ Above(y,z) => Above(x,z).",
+    "Above(x,z) ^ Above(y,z) => (Above(x,y) v Above(y,x) v x = y).",
+)
+MATCHING = (
+    "At(thing, place)",
+    "Red(thing)",
+    "At(x,p) ^ At(x,q) => p = q.",
+    "At(x,p) ^ At(y,p) => x = y.",
+)
+
+
+def some_forest(rng: Rng) -> tuple[MarkovLogic, Truth]:
+    """Items that may stand above others."""
+    items = int(rng.integers(3, 6))
+    things = f"thing = {{ {', '.join(f'C{item}' for item in range(items))} }}"
+    every = np.array([above for parents in product(range(-1, items), repeat=items)
+                      if (above := _ancestors(parents)) is not None])  # fmt: skip
+    return _program_of(rng, [things, *FOREST], "Above({},{})", _all_pairs(items), every, 1.5)
+
+
+def _ancestors(parents: tuple[int, ...]) -> NDArray[np.bool_] | None:
+    """Who is above whom; None if somebody is above himself."""
+    above = np.zeros((len(parents), len(parents)), dtype=np.bool_)
+    for item in range(len(parents)):
+        other = parents[item]
+        while other >= 0 and not above[other, item]:
+            above[other, item], other = True, parents[other]
+    return None if above.diagonal().any() else above
+
+
+def some_matching(rng: Rng) -> tuple[MarkovLogic, Truth]:
+    """Things of which each has a place of its own, or none."""
+    return _places(rng, int(rng.integers(2, 5)), int(rng.integers(2, 5)), ())
+
+
+def full_matching(rng: Rng) -> tuple[MarkovLogic, Truth]:
+    """Things of which each has a place of its own."""
+    rows = int(rng.integers(2, 5))
+    return _places(rng, rows, rows + int(rng.integers(0, 2)), ("EXIST p At(x,p).",))
+
+
+def _places(rng: Rng, rows: int, columns: int, more: tuple[str, ...]) -> tuple[MarkovLogic, Truth]:
+    sorts = [
+        f"{sort} = {{ {', '.join(f'{letter}{k}' for k in range(count))} }}"
+        for sort, letter, count in (("thing", "C", rows), ("place", "D", columns))
+    ]
+    choices = product(range(-(not more), columns), repeat=rows)
+    every = np.array([
+        np.array(chosen)[:, None] == np.arange(columns)
+        for chosen in choices
+        if len({*chosen} - {-1}) == rows - chosen.count(-1)
+    ])  # fmt: skip
+    pairs = np.argwhere(np.ones((rows, columns), dtype=np.bool_))
+    return _program_of(rng, [*sorts, *MATCHING, *more], "At({},{})", pairs, every, 1.5)

@@ -45,6 +45,13 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
     "partitions": (families.close_items, families.far_items, families.two_groups),
     "matchings": (families.matched, families.perfectly_matched),
     "orders": (families.loose_order, families.tight_order),
+    "unground relations": (
+        families.loose_order,
+        families.tight_order,
+        families.some_forest,
+        families.some_matching,
+        families.full_matching,
+    ),
     "stuck places": (families.tied_by_parity, families.one_of_some),
     "traps": (
         traps.heavy_table,

@@ -145,8 +145,8 @@ def test_partitions_have_their_true_marginals(family):
 
 
 def test_partitions_have_a_method_of_their_own():
-    assert trust.methods_for("partitions", ["gibbs", "partition"]) == ["partition"]
-    assert trust.methods_for("traps", ["gibbs", "partition"]) == ["gibbs"]
+    assert trust.methods_for("partitions", ["gibbs", "relations"]) == ["relations"]
+    assert trust.methods_for("traps", ["gibbs", "relations"]) == ["gibbs"]
 
 
 def test_every_class_takes_turns_with_its_families():
