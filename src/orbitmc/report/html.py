@@ -167,7 +167,7 @@ PAGE = (
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--text)}
 main{padding:1.5rem clamp(1.1rem,3vw,4rem) 4rem;font-size:15.5px;display:grid;gap:0 3rem;
-grid-template-columns:repeat(auto-fit,minmax(min(100%,36rem),1fr))}
+grid-template-columns:repeat(auto-fit,minmax(min(100%,44rem),1fr))}
 main>:not(section){grid-column:1/-1}main>section{min-width:0}
 h1{font-size:1.5rem;line-height:1.25;margin:.2em 0 .6em}
 h2{font-size:1.12rem;margin:2.2em 0 .5em;padding-bottom:.25em;
