@@ -145,8 +145,8 @@ def exact_fact() -> str:
     return item(
         "- **Exact**: all marginals of the networks munin1 and link take "
         f"{munin['orbitmc']:.1f} and {link['orbitmc']:.1f} s of CPU time and at most "
-        f"{memory:.0f} MiB of tables. pyAgrum: {peer(munin, 'pyagrum')} on munin1, "
-        f"{peer(link, 'pyagrum')} on link ([how this was measured]({PAGE}#wide-networks))."
+        f"{memory:.0f} MiB of tables, where pyAgrum takes {peer(munin, 'pyagrum')} and "
+        f"{peer(link, 'pyagrum')} ([how this was measured]({PAGE}#wide-networks))."
     )
 
 
