@@ -10,13 +10,15 @@ INTEROP = .venv-interop
 INTEROP_READY = $(INTEROP)/.ready
 INTEROP_BIN = $(INTEROP)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 INTEROP_SECONDS ?= 900
+WHEEL = .venv-wheel
+WHEEL_BIN = $(WHEEL)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 WORKERS ?= 2
 NUMBA ?= numba
 SLOWER = $(addprefix --ignore=tests/claims/test_,trust.py threads.py own_kernel.py)
 FAST = tests/claims tests/skeletons tests/graph tests/groups tests/models tests/test_tree.py $(SLOWER)
 
 .PHONY: help demo test test-fast test-interop try-interop test-numba lint check check-slow format
-.PHONY: docs picture benchmarks figures wheel clean
+.PHONY: docs picture benchmarks figures wheel try-wheel clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\): .*## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -79,12 +81,21 @@ figures: $(READY)  ## the experiments, in experiments/out; hours, or two minutes
 	$(BIN)/python experiments/uai_mar.py $(if $(QUICK),--quick)
 	$(BIN)/python experiments/summary.py > experiments/out/summary.md
 
-wheel: $(DEMO_READY)  ## a wheel for all systems, in dist
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
-	$(BIN)/python -m build --wheel
+wheel: $(DEMO_READY)  ## sources and a wheel for all systems, in dist, as a package index accepts them
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
+try-wheel: wheel  ## install the wheel into an empty environment, and answer questions with it
+	rm -rf $(WHEEL)
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL_BIN)/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd examples && ../$(WHEEL_BIN)/orbitmc infer sprinkler.bif -e grass=wet
+	cd examples && ../$(WHEEL_BIN)/orbitmc infer ring.uai --method gibbs --samples 400
 
 clean:           ## remove the environment and all that was made from sources
-	rm -rf $(VENV) $(INTEROP) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) $(INTEROP) $(WHEEL) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
 
 # only what the package itself needs
 $(DEMO_READY): pyproject.toml

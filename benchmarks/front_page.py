@@ -20,6 +20,7 @@ PAGE = "docs/experiments/beside-peers.md"
 COLUMNS = ("orbitmc", "pgmpy", "pyAgrum", "PyMC", "thrml", "dwave-samplers", "Alchemy")
 TIMES = ("first", "again")
 WIDTH = 118
+COMPETITION = "- **Comp"
 
 
 def main() -> None:
@@ -37,7 +38,7 @@ def main() -> None:
 def lines() -> dict[str, str]:
     """What the README says of each measurement that was made, by how it begins."""
     found = {}
-    for make in (exact_fact, sampled_fact):
+    for make in (exact_fact, sampled_fact, competition_fact):
         with suppress(FileNotFoundError):
             sentence = make()
             found[sentence[:8]] = sentence
@@ -64,6 +65,10 @@ def milliseconds(seconds: float) -> str:
 def replaced(text: str, start: str, line: str) -> str:
     """Put a line, or the lines of an item, in the place of those that begin alike."""
     pattern = rf"^{re.escape(start)}.*(?:\n  .*)*"
+    if start == COMPETITION and start not in text:  # it comes after the last of the facts
+        return re.sub(
+            r"^- \*\*Sampled\*\*.*(?:\n  .*)*", rf"\g<0>\n{line}", text, flags=re.MULTILINE
+        )
     assert len(re.findall(pattern, text, re.MULTILINE)) == 1, start
     return re.sub(pattern, lambda _: line, text, flags=re.MULTILINE)
 
@@ -140,8 +145,23 @@ def exact_fact() -> str:
     return item(
         "- **Exact**: all marginals of the networks munin1 and link take "
         f"{munin['orbitmc']:.1f} and {link['orbitmc']:.1f} s of CPU time and at most "
-        f"{memory:.0f} MiB of tables. pyAgrum: {peer(munin, 'pyagrum')} on munin1, "
-        f"{peer(link, 'pyagrum')} on link ([how this was measured]({PAGE}#wide-networks))."
+        f"{memory:.0f} MiB of tables, where pyAgrum takes {peer(munin, 'pyagrum')} and "
+        f"{peer(link, 'pyagrum')} ([how this was measured]({PAGE}#wide-networks))."
+    )
+
+
+def competition_fact() -> str:
+    """What the scoreboard of a competition says, of its shortest time limit."""
+    seconds, board = min(of("uai_scoreboard").items(), key=lambda one: float(one[0]))
+    wrong = len(board["published answers that are wrong"])
+    beside = f"; {wrong} published answers are wrong" if wrong else ""
+    error = board["median error of sampled ones"]
+    others = "" if error is None else f"; the median error of sampled ones is {error:.1g}"
+    return item(
+        f"- **Competition**: of {board['problems']} problems of UAI 2014 (marginals), "
+        f"{board['exact']} are answered exactly and {board['believed']} are to be believed after "
+        f"{seconds} s of one thread{others}{beside} "
+        "([picture](docs/experiments/uai.svg), [how](experiments/uai_scoreboard.py))."
     )
 
 

@@ -26,6 +26,16 @@ def test_the_version_is_the_same_everywhere():
     assert f'version: "{__version__}"' in text("conda/recipe.yaml")
 
 
+def test_the_wheel_is_built_checked_and_tried_by_one_list_of_steps():
+    makefile = text("Makefile")
+    steps = re.search(r"^try-wheel: wheel.*?\n\n", makefile, re.MULTILINE | re.DOTALL)[0]
+    assert "dist/*.whl" in steps
+    assert steps.count("orbitmc infer") == 2
+    assert "twine check --strict dist/*" in makefile
+    assert "make try-wheel" in text(".github/workflows/test.yml")
+    assert "make wheel" in text(".github/workflows/wheels.yml")
+
+
 def test_versions_of_python_are_the_same_everywhere():
     classified = [
         one.rsplit(" ", 1)[1]

@@ -1,6 +1,7 @@
 """The README and the documentation are executed, so they cannot drift."""
 
 import importlib
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -125,3 +126,76 @@ def test_every_dependency_has_a_row_with_its_reason():
     page = (ROOT / "docs/reference/dependencies.md").read_text()
     for name in {re.match(r"[\w-]+", one)[0] for listed in lists for one in listed}:
         assert re.search(rf"^\|[^|]*\b{name}\b", page, re.MULTILINE), name
+
+
+USER_PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md"]
+USER_PAGES += [page for page in pages() if page.parent.name in ("tutorials", "how-to")]
+FOR_BUILDERS = {"own-kernel.md", "samplers.md"}
+EXPLAINED = {  # words of ours, and how a page that uses one says what it is
+    "pack": r"packs? of (64|32) ?chains|packs\nof 64 chains|chains in a pack",
+    "lane": r"lanes` \(chains|lanes \(chains",
+    "family": r"famil(y|ies) of jumps",
+    "edge": r"(?!)",
+}
+
+
+def words_of_ours(text):
+    """Words of ours that a page uses in its sentences and does not explain."""
+    prose = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", "", text, flags=re.DOTALL)
+    forms = {"pack": "packs?", "lane": "lanes?", "family": "family|families", "edge": "edges?"}
+    for word, form in forms.items():
+        is_used = re.search(rf"\b({form})\b", prose, re.IGNORECASE)
+        if is_used and not re.search(EXPLAINED[word], text, re.IGNORECASE):
+            yield word
+
+
+@pytest.mark.parametrize("page", USER_PAGES, ids=named)
+def test_pages_for_users_explain_our_words_or_do_without(page):
+    assert page.name in FOR_BUILDERS or list(words_of_ours(page.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "unclear"),
+    [
+        ("A pack takes long.", ["pack"]),
+        ("A pack of 64 chains takes long.", []),
+        ("All lanes and edges.", ["lane", "edge"]),
+        ("The family wins. See `families`.", ["family"]),
+        ("Families of jumps race: the family that wins stays.", []),
+    ],
+)
+def test_a_word_without_an_explanation_would_be_seen(text, unclear):
+    assert list(words_of_ours(text)) == unclear
+
+
+TIME = re.compile(r"\d+ s\b|half a minute|minutes?")
+
+
+def test_there_is_one_number_for_the_first_compile():
+    """Wherever a page says how long that takes, it says what was measured."""
+    record = json.loads((ROOT / "benchmarks/results/startup.json").read_text())
+    seconds = f"{record['results']['commands']['first demo']['cpu']:.0f} s"
+    said = {}
+    for page in pages():
+        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        for sentence in re.split(r"(?<=[.:;|])\s", prose):
+            if re.search(r"first (run|use)|once after", sentence) and "compil" in sentence:
+                said[named(page), sentence] = re.findall(
+                    r"\d+ s\b|half a minute|minutes?", sentence
+                )
+    told = [number for numbers in said.values() for number in numbers]
+    assert len(told) >= 3
+    assert set(told) == {seconds}, said
+
+
+def test_the_page_of_deployment_has_the_numbers_that_were_measured():
+    found = json.loads((ROOT / "benchmarks/results/service.json").read_text())["results"]
+    questions, page = found["questions"], (ROOT / "docs/how-to/deploy.md").read_text()
+    cells = re.findall(r"^\| .* \| ([\d.]+ (?:s|ms|MiB)) \|$", page, re.MULTILINE)
+    assert cells == [
+        f"{questions['seconds']:.1f} s",
+        f"{1e3 * questions['median']:.1f} ms",
+        f"{1e3 * questions['99 of 100']:.1f} ms",
+        f"{1e3 * found['rows']['seconds']:.0f} ms",
+        f"{questions['MiB']:.0f} MiB",
+    ]

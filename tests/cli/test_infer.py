@@ -4,11 +4,12 @@ import csv
 import gzip
 import json
 import math
+import re
 
 import pytest
 
 import orbitmc as om
-from orbitmc.cli import running as progress
+from orbitmc.inference import progress
 from tests.cli.commands import answer_of, grid, orbitmc, rain
 
 FEW = ("--method", "gibbs", "--samples", "200", "--seed", "1", "--set", "threads=1")
@@ -78,7 +79,8 @@ def test_answers_go_to_standard_output_and_remarks_to_standard_error(model):
     assert lines[0].split()[:4] == ["variable", "value", "P", "±"]
     assert lines[0].split()[-3:] == ["ESS", "R-hat", "verdict"]
     assert len(lines) == 1 + 7
-    assert all(line.startswith("orbitmc: ") for line in done.stderr.splitlines())
+    said = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ orbitmc: .+"  # with the time, as logs want it
+    assert all(re.fullmatch(said, line) for line in done.stderr.splitlines())
     assert "converged: every R-hat is at most 1.01" in done.stderr
     assert "million updates/s" in done.stderr
 

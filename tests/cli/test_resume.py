@@ -147,7 +147,7 @@ def test_damaged_runs_are_refused(tmp_path, damage):
         run.write_bytes(written[damage])
     done = orbitmc("resume", run)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"orbitmc: {run}: ")
+    assert f"Z orbitmc: {run}: " in done.stderr.splitlines()[0]
 
 
 def first_lines(process, words):

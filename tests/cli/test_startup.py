@@ -57,7 +57,7 @@ def modules(code):
     return done.stdout.splitlines()[-1].split()
 
 
-@pytest.mark.parametrize(("method", "most"), [("exact", 74), ("gibbs", 106)])
+@pytest.mark.parametrize(("method", "most"), [("exact", 75), ("gibbs", 107)])
 def test_a_question_loads_what_it_needs(method, most):
     words = ["infer", str(RING), "--method", method]
     words += ["--samples", "2"] if method == "gibbs" else []

@@ -8,7 +8,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.inference import progress
-from orbitmc.inference.answer import in_notebook
+from orbitmc.inference.progress import in_notebook
 from orbitmc.sampling import observers as snapshots
 from orbitmc.sampling.observers import COST, Course
 

@@ -1,6 +1,7 @@
 """The store of machine code: right, private, whole, bounded, and safe for many processes."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -119,6 +120,7 @@ def test_a_folder_that_others_can_write_is_not_used(places, mode):
 def test_a_folder_of_somebody_else_is_not_used(places, monkeypatch):
     (places / "asked" / "orbitmc").mkdir(parents=True, mode=0o700)
     monkeypatch.setattr(os, "getuid", lambda: 54321)
+    monkeypatch.setattr(store, "ROOT", ())
     used = store.folder()
     assert used.parent == places
     assert used.name.startswith("orbitmc-")
@@ -193,3 +195,48 @@ def test_what_was_looked_up_is_loaded_without_another_look(empty_folder, monkeyp
     assert len(looks) == 1
     assert code.load_overload("(int64,)", Target()) is None
     assert len(looks) == 2
+
+
+def test_code_of_root_is_read_where_nothing_can_be_written(places, monkeypatch):
+    asked = places / "asked" / "orbitmc"
+    asked.mkdir(parents=True, mode=0o700)
+    monkeypatch.setattr(os, "access", lambda place, how: False)
+    assert store.folder() != asked  # there is nothing in it
+    store.folder.cache_clear()
+    store.write(asked / "code", b"machine code")
+    monkeypatch.setattr(os, "getuid", lambda: asked.stat().st_uid + 54321)
+    monkeypatch.setattr(store, "ROOT", (asked.stat().st_uid,))
+    assert store.folder() == asked
+    assert store.read(asked / "code") == b"machine code"
+
+
+def test_old_code_is_read_from_a_file_system_that_nobody_writes_to(empty_folder, monkeypatch):
+    file = empty_folder / "code"
+    store.write(file, b"machine code")
+    os.utime(file, (1e9, 1e9))
+
+    def refuse(*where):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert store.read(file) == b"machine code"
+
+
+READ_ONLY = 'mount -o remount,ro,bind / / && exec "$@"'
+
+
+@pytest.mark.skipif(
+    subprocess.run(["unshare", "-m", "sh", "-c", READ_ONLY, "sh", "true"], capture_output=True)
+    .returncode != 0 if shutil.which("unshare") else True,
+    reason="file systems cannot be made read-only here",
+)  # fmt: skip
+def test_a_container_without_a_home_and_a_place_to_write_answers():
+    words = ["-m", "orbitmc", "infer", "examples/sprinkler.bif", "--method", "gibbs"]
+    command = ["unshare", "-m", "sh", "-c", READ_ONLY, "sh", sys.executable, *words]
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    quick = {"TMPDIR": "/nowhere", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [*command, "--samples", "20"], env={**kept, **quick}, capture_output=True, text=True
+    )
+    assert done.returncode in (0, 3), done.stderr
+    assert done.stdout.startswith("variable")

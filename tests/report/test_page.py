@@ -1,7 +1,10 @@
 """A report is one file that shows all it promises, and nothing that a name could smuggle in."""
 
 import csv
+import html
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -13,7 +16,9 @@ import orbitmc as om
 from orbitmc.cli.main import app
 from orbitmc.errors import InputError
 from orbitmc.estimate.statistics import CoursePoint
+from orbitmc.exact.families import families_of
 from orbitmc.report.page import MOST_PAGE_ROWS
+from tests.cli.commands import orbitmc_alone
 from tests.report.browser import needs_chromium, opened, written
 
 SECTIONS = (
@@ -123,7 +128,7 @@ def test_a_page_asks_for_nothing_from_elsewhere(sampled, tmp_path):
         assert word not in text
 
 
-def test_a_large_model_has_a_small_page_and_its_rows_beside_it(tmp_path):
+def test_a_large_model_has_a_small_page_and_no_other_file(tmp_path):
     names = {f"{'long' * 100}{number}": ["no", "yes"] for number in range(6000)}
     model = om.model(names, [([name], [1, 3]) for name in names])
     answer = om.marginals(model, method="gibbs", samples=20)
@@ -131,9 +136,8 @@ def test_a_large_model_has_a_small_page_and_its_rows_beside_it(tmp_path):
     assert "e20065 symmetries" in text  # 6000!
     assert len(text.encode()) < 1_000_000
     assert text.count("<tr class=") == MOST_PAGE_ROWS
-    assert f"{12000 - MOST_PAGE_ROWS:,} more rows are in <b>page.csv</b>" in text
-    with (tmp_path / "page.csv").open() as file:
-        assert len(list(csv.reader(file))) == 12001
+    assert f"{12000 - MOST_PAGE_ROWS:,} more rows are not on this page" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_a_variable_of_many_values_does_not_fill_a_page(tmp_path):
@@ -211,60 +215,79 @@ def test_a_page_is_no_wider_than_its_window(sampled, tmp_path, width):
     assert int(written(opened(page, tmp_path, script, width=width))) <= 0
 
 
-def wide_model(folder):
-    names = {f"x{number}": ["no", "yes"] for number in range(MOST_PAGE_ROWS)}
-    path = folder / "wide.json"
-    om.write(om.model(names, [([name], [1, 3]) for name in names]), path)
-    return path
-
-
 def infer(*words):
     return CliRunner().invoke(app, ["infer", *map(str, words)])
 
 
-def test_a_page_goes_over_no_file_that_nobody_named(tmp_path, monkeypatch):
-    mine = tmp_path / "page.csv"
-    mine.write_text("my own numbers\n")
-    model, page = wide_model(tmp_path), tmp_path / "page.html"
-    with monkeypatch.context() as patched:
-        patched.setattr("orbitmc.cli.infer._ask", None)  # it is refused before any work
-        done = infer(model, "--report", page)
-    assert done.exit_code == 2
-    assert "page.csv: this file would be overwritten" in done.stderr
-    assert done.stdout == ""
-    with pytest.raises(InputError, match=r"page\.csv: this file would be overwritten"):
-        om.marginals(om.read(model)).report(page)
-    assert mine.read_text() == "my own numbers\n"
-    assert not page.exists()
-
-
-def test_a_page_says_which_files_it_wrote_and_may_be_written_again(tmp_path):
-    model, page = wide_model(tmp_path), tmp_path / "page.html"
-    for _ in range(2):
-        done = infer(model, "--report", page)
-        assert done.exit_code == 0, done.stderr
-        assert f"the report is in {page}, all its rows in {tmp_path / 'page.csv'}" in done.stderr
-
-
-def test_rows_that_are_written_anyway_may_be_those_of_the_page(tmp_path):
-    page, rows = tmp_path / "page.html", tmp_path / "page.csv"
-    assert infer(wide_model(tmp_path), "--report", page, "-o", rows).exit_code == 0
+def test_rows_are_in_a_file_beside_a_page_where_one_is_asked_for(tmp_path):
+    names = {f"x{number}": ["no", "yes"] for number in range(MOST_PAGE_ROWS)}
+    model, page, rows = (tmp_path / name for name in ("wide.json", "page.html", "page.csv"))
+    om.write(om.model(names, [([name], [1, 3]) for name in names]), model)
+    rows.write_text("my own numbers\n")
+    assert infer(model, "--report", page).exit_code == 0
+    assert rows.read_text() == "my own numbers\n"
+    assert infer(model, "--report", page, "-o", rows).exit_code == 0
     with rows.open() as file:
         assert len(list(csv.reader(file))) == 2 * MOST_PAGE_ROWS + 1
 
 
-def test_a_small_page_leaves_its_neighbours_alone(tmp_path):
-    (tmp_path / "page.csv").write_text("my own numbers\n")
-    done = infer("examples/sprinkler.bif", "--report", tmp_path / "page.html")
-    assert done.exit_code == 0
-    assert "rows in" not in done.stderr
-    assert (tmp_path / "page.csv").read_text() == "my own numbers\n"
+ODD = 'it\'s "$HOME" `ls` \\n & more'
+SAMPLED = ("--method", "gibbs", "--samples", "50", "--seed", "7")
+REPRODUCED = {
+    "a model": ("examples/sprinkler.bif", "-e", "grass=wet"),
+    "a program": ("examples/smokers.mln", "-e", "examples/smokers.db", "-q", "Smokes"),
+    "odd letters": ("{folder}/odd $name.json", "-e", f"two words={ODD}", "-e", "bell\x07=é"),
+    "samples": ("examples/ring.uai", *SAMPLED),
+}
 
 
-def test_a_page_of_many_atoms_goes_over_no_file(tmp_path):
-    program = tmp_path / "many.mln"
-    program.write_text(f"person = {{1, ..., {MOST_PAGE_ROWS + 1}}}\nSmokes(person)\n1 Smokes(x)\n")
-    (tmp_path / "page.csv").write_text("my own numbers\n")
-    done = infer(program, "--report", tmp_path / "page.html")
-    assert done.exit_code == 2
-    assert "would be overwritten" in done.stderr
+@pytest.mark.parametrize("kind", REPRODUCED)
+def test_the_command_on_a_page_runs_as_it_stands(kind, tmp_path):
+    domains = {"two words": [ODD, "b"], "bell\x07": ["é", "e"], "x": ["0", "1"]}
+    tables = [(["two words", "x"], [[1, 2], [3, 4]]), (["bell\x07", "x"], [[5, 2], [1, 4]])]
+    om.write(om.model(domains, tables), tmp_path / "odd $name.json")
+    first, second, page = (tmp_path / name for name in ("1.csv", "2.csv", "page.html"))
+    words = [word.replace("{folder}", str(tmp_path)) for word in REPRODUCED[kind]]
+    typed = orbitmc_alone("infer", *words, "--report", page, "-o", first)
+    assert typed.returncode == 0, typed.stderr
+    text = page.read_text()
+    command = html.unescape(re.search(r"<h2>Reproduce</h2><pre>(.*?)</pre>", text, re.DOTALL)[1])
+    first.rename(second)
+    page.unlink()
+    bash = f'orbitmc() {{ "{sys.executable}" -m orbitmc "$@"; }}\n{command}'
+    done = subprocess.run(
+        ["bash", "-c", bash], cwd="/", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert first.read_text() == second.read_text()
+    assert page.exists()
+
+
+def drawing(answer, folder):
+    return re.search(r'<svg class="graph".*?</svg>', page_of(answer, folder), re.DOTALL)[0]
+
+
+def test_a_network_is_drawn_with_arrows_and_its_evidence(sampled, tmp_path):
+    picture = drawing(sampled, tmp_path)
+    assert picture.count('class="a"') == 4  # season to both, both to grass
+    assert picture.count('class="v') == 4
+    assert len(re.findall(r'<circle class="v o0 seen"', picture)) == 2
+    assert "grass = wet" in picture
+    assert ">rain<" in picture  # soft evidence has no value
+    assert "4 variables and the 4 arrows between them; 2 observed" in picture
+
+
+def test_a_lattice_and_a_chain_have_no_arrows(tmp_path):
+    chain = om.model(
+        {"a": ["0", "1"], "b": ["0", "1"]}, [(["a"], [1, 2]), (["a", "b"], [[2, 1], [1, 2]])]
+    )
+    for model in (om.ising_grid(3, 3, 0.4), chain):
+        picture = drawing(om.marginals(model), tmp_path)
+        assert 'class="a"' not in picture
+        assert "pairs that share a factor" in picture
+
+
+def test_causes_of_a_noisy_gate_point_to_their_child(tmp_path):
+    model = om.read("examples/umbrella.bif")
+    parents = sum(len(family.scope) - 1 for family in families_of(model.graph))
+    assert drawing(om.marginals(model), tmp_path).count('class="a"') == parents

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from orbitmc._util.digests import are_as_imported, digest_of
 
 MOST_BYTES = 2**30  # a full set takes about 60 MB; sources and versions come and go
 DAY = 86_400.0
+ROOT = (0,)  # could change anything anyway, and makes the images of containers
+NOWHERE = Path(os.devnull) / "orbitmc"
 AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)  # no links, no line ends
 
 
@@ -111,7 +114,8 @@ def read(file: Path) -> bytes | None:
             return None
         checksum, payload = opened.read(32), opened.read()
         if time.time() - os.fstat(handle).st_mtime > DAY:
-            os.utime(handle if os.utime in os.supports_fd else file)
+            with suppress(OSError):  # a file system that nobody writes to
+                os.utime(handle if os.utime in os.supports_fd else file)
     return payload if hashlib.sha256(payload).digest() == checksum else None
 
 
@@ -144,16 +148,24 @@ def _make_room(place: Path, most_bytes: int) -> None:
 
 @functools.cache
 def folder() -> Path:
-    """A folder that belongs to the user alone; if there is none, one that ends with the process."""
+    """A folder that belongs to the user alone; if there is none, one that ends with the process.
+
+    One that cannot be written to serves if code is there already, as in images of containers.
+    Where nothing can be written at all, nothing is kept.
+    """
     for place in _places():
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             known = place.lstat()
+            useful = os.access(place, os.W_OK) or any(place.iterdir())
         except OSError:
             continue
-        if stat.S_ISDIR(known.st_mode) and _is_private(known) and os.access(place, os.W_OK):
+        if stat.S_ISDIR(known.st_mode) and _is_private(known) and useful:
             return place
-    return Path(_passing_folder().name)
+    try:
+        return Path(_passing_folder().name)
+    except OSError:
+        return NOWHERE
 
 
 @functools.cache
@@ -162,11 +174,14 @@ def _passing_folder() -> Any:
 
 
 def _is_private(known: os.stat_result) -> bool:
-    """Whether a file belongs to the user; Windows keeps the folders we use for one user each."""
+    """Whether only the user, or root, can have written a file.
+
+    Windows keeps the folders we use for one user each.
+    """
     if not hasattr(os, "getuid"):
         return True
     others_write = known.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return known.st_uid == os.getuid() and not others_write
+    return known.st_uid in (os.getuid(), *ROOT) and not others_write
 
 
 def _places() -> Iterator[Path]:
@@ -177,4 +192,5 @@ def _places() -> Iterator[Path]:
     if os.path.isabs(usual):
         yield Path(usual) / "orbitmc" / "machine-code"
     user = os.getuid() if hasattr(os, "getuid") else "code"
-    yield Path(tempfile.gettempdir()) / f"orbitmc-{user}"
+    with suppress(FileNotFoundError):  # there need not be a folder for such files
+        yield Path(tempfile.gettempdir()) / f"orbitmc-{user}"

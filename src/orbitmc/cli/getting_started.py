@@ -11,7 +11,6 @@ from orbitmc import _numba, inference, report
 from orbitmc._util.text import quote, suggestion
 from orbitmc.cli import options
 from orbitmc.cli.options import BUDGET, Debug, option
-from orbitmc.cli.running import Display
 from orbitmc.cli.session import print_remark, verb
 from orbitmc.errors import InputError
 
@@ -169,7 +168,7 @@ def _compile_questions(pool: "ProcessPoolExecutor", names: list[str]) -> tuple[i
 
     functions, seconds = 0, 0.0
     waiting = {pool.submit(inference.compile_question, name): name for name in names}
-    display, shown = Display(), ""
+    display, shown = inference.ProgressLines(), ""
     try:
         while waiting:
             now = "; ".join(name for future, name in waiting.items() if future.running())

@@ -87,7 +87,6 @@ def infer(
         return best_world(source, evidence, how, logic, whole_world, results, quiet)
     with _saving(settings) as writer:
         asked = questions.read_question(source, evidence, memory, logic, query)
-        answers.require_rows(report, output, asked.rows)
         for remark in () if quiet else asked.remarks:
             print_remark(remark)
         reserve = _log_z_seconds(settings) if log_z else 0.0
@@ -95,11 +94,12 @@ def infer(
             reserve += answers.delivery_seconds(asked.plain, json=json, output=output)
         answer, code = _ask(asked, settings, writer, reserve, quiet=quiet)
         if log_z and answer.about.log_z is None and not answer.about.interrupted:
-            answer = _with_log_z(answer, asked.model, settings)
+            with inference.show_progress(not quiet):
+                answer = _with_log_z(answer, asked.model, settings)
         code = answers.deliver(answer, json=json, output=output, quiet=quiet) or code
         if results is not None:
             answers.write_results(answer, results)
-        return answers.write_report(answer, report, output, quiet=quiet) or code
+        return answers.write_report(answer, report, quiet=quiet) or code
 
 
 def _saving(settings: "Settings") -> "AbstractContextManager[CheckpointWriter | None]":

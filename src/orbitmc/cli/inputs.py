@@ -1,6 +1,5 @@
 """Read what a command is asked about: a model or a program, evidence, generators."""
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -94,14 +93,6 @@ class ModelInput:
     def remarks(self) -> Sequence[str]:
         """What must be said of how a program was read."""
         return () if self.program is None else self.program.remarks
-
-    def rows(self) -> float:
-        """How many rows an answer has; infinite where that is not known before."""
-        if self.program is not None:
-            unclear = self.program.conjunctions or not self.is_ground
-            return math.inf if unclear else len(self.program.asked.names)
-        domains = self.plain.domains()
-        return sum(len(domains[name]) for name in self.names or domains)
 
 
 def as_one(query: Sequence[str] | None) -> str | None:

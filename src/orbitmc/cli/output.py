@@ -95,33 +95,18 @@ def require_page(path: Path | None, sources: Iterable[Path | str]) -> None:
         raise InputError("a report is a page: give it a name that ends in .html", source=str(path))
 
 
-def require_rows(path: Path | None, output: Path | None, rows: Callable[[], float]) -> None:
-    """Refuse a page with so many rows that they would go over a file that nobody named."""
-    if path is None:
-        return
-
-    if report.rows_file(path).exists() and report.rows_file(path) != output:
-        report.require_rows_file(path, rows())
-
-
-def write_report(
-    answer: "Marginals", path: Path | None, output: Path | None, *, quiet: bool
-) -> int:
+def write_report(answer: "Marginals", path: Path | None, *, quiet: bool) -> int:
     """Write a page, if somebody wants one; gives an exit code if that failed."""
     if path is None:
         return 0
 
     try:
-        answer.report(path, overwrite=report.rows_file(path) == output)
+        answer.report(path)
     except InputError as error:
         print_remark(f"the report was not written: {error}")
         return error.exit_code
     if not quiet:
-        more = len(answer.columns.probability) > report.MOST_PAGE_ROWS
-        print_remark(
-            f"the report is in {path}"
-            + (f", all its rows in {report.rows_file(path)}" if more else "")
-        )
+        print_remark(f"the report is in {path}")
     return 0
 
 

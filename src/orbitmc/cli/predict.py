@@ -12,7 +12,6 @@ from orbitmc.cli import options
 from orbitmc.cli.inputs import as_one
 from orbitmc.cli.options import QUESTION
 from orbitmc.cli.questions import QuestionCommand, Reply, question
-from orbitmc.cli.running import Display
 
 if TYPE_CHECKING:
     from orbitmc.inference._predict import Predictions
@@ -54,7 +53,6 @@ def predict(
         ignore=ignored,
         ids=copied,
         explain=explain,
-        progress=None if asking.quiet else _Progress(),
         **asking.how,
     )
     return Reply(
@@ -138,23 +136,3 @@ def json_pieces(predictions: "Predictions") -> Iterator[str]:
     if predictions.ids:
         content["ids"] = {name: list(column) for name, column in predictions.ids.items()}
     yield json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-class _Progress:
-    """Says how far it is, now and then."""
-
-    def __init__(self) -> None:
-        self.display, self.due = Display(), 0.0
-
-    def __call__(self, done: int, rows: int) -> None:
-        import time
-
-        now = time.perf_counter()
-        if not self.due:
-            self.due = now + self.display.seconds
-        if now >= self.due or done == rows:
-            if now >= self.due:
-                self.display.show(done / max(rows, 1), f"{done:,} of {rows:,} rows")
-            self.due = now + self.display.seconds
-        if done == rows:
-            self.display.close()

@@ -52,7 +52,6 @@ class QuestionCommand:
     settings: "Settings"
     watchers: Sequence["RunObserver"]
     quiet: bool
-    show: Callable[[float, str], None]
     is_program: bool
 
     @property
@@ -188,7 +187,6 @@ def _run_question(
                 how,
                 session.watchers,
                 quiet,
-                session.progress.show,
                 asked.program is not None,
             ),
             **mine,
@@ -493,7 +491,6 @@ def best(asking: QuestionCommand, count: Count = 1, query: Over = None, tell: Te
         over=_names_of(query, source),
         query=_names_of(tell, source),
         settings=asking.settings,
-        progress=asking.show,
     )
     return Reply(
         states.about,
@@ -537,7 +534,7 @@ def best_world(
     program = questions.read_program(model, tuple(evidence or ()), settings.memory, logic)
     for remark in () if quiet else program.remarks:
         print_remark(remark)
-    with CLOCK.asking():
+    with Session(quiet), CLOCK.asking():
         states = inference.best_of_program(program, settings, 1)
     state = next(iter(states))
     lines = [

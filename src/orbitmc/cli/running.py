@@ -1,6 +1,6 @@
 """What accompanies a run on the command line: progress, Ctrl-C, checkpoints."""
 
-import sys
+import logging
 from contextlib import ExitStack
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
@@ -9,8 +9,6 @@ from orbitmc import _numba, inference
 from orbitmc.cli.session import handle_signals, print_remark
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from orbitmc.inference import CheckpointWriter, Run, RunObserver
 
 
@@ -44,56 +42,32 @@ class Stopping:
         self.run.stop()
 
 
-BAR_SECONDS, LINE_SECONDS, GROWTH, MOST_SECONDS = 0.2, 2.0, 1.3, 30.0
-
-
-class Display:
-    """A bar where somebody watches, or plain lines, fewer and fewer of them."""
-
-    def __init__(self) -> None:
-        self.bar = _bar() if sys.stderr.isatty() else None
-        self.seconds = LINE_SECONDS if self.bar is None else BAR_SECONDS  # until it shows more
-
-    def show(self, fraction: float, words: str) -> None:
-        if self.bar is None:
-            print_remark(f"{fraction:4.0%} {words}")
-            self.seconds = min(MOST_SECONDS, self.seconds * GROWTH)
-        else:
-            self.bar.update(self.bar.task_ids[0], completed=fraction, description=words)
-            self.bar.refresh()
-
-    def close(self) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-
-def _bar() -> "Progress":
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-    words = TextColumn("{task.description}", markup=False)
-    columns = (BarColumn(bar_width=24), TaskProgressColumn(), words)
-    bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
-    bar.add_task("preparing", total=1.0)
-    bar.start()
-    bar.refresh()
-    return bar
-
-
 class Compiling:
     """Lets the library say in a `with` block what it compiles, and at the end how long it took."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.quiet = quiet
+        self.quiet, self.handler = quiet, _RemarkHandler()
 
     def __enter__(self) -> Self:
         self._before = _numba.LOGGER.disabled
         _numba.LOGGER.disabled = self._before or self.quiet
+        _numba.LOGGER.addHandler(self.handler)
         return self
 
     def __exit__(self, *error: Any) -> None:
         _numba.REMARKS.say_over()
+        _numba.LOGGER.removeHandler(self.handler)
         _numba.LOGGER.disabled = self._before
+
+
+class _RemarkHandler(logging.Handler):
+    """Prints what the library says as the command line says everything."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_remark(record.getMessage().removeprefix("orbitmc: "))
 
 
 class Session:
@@ -105,22 +79,19 @@ class Session:
     exit_code = 0
 
     def __init__(self, quiet: bool, writer: "CheckpointWriter | None" = None) -> None:
-        self.quiet, self.writer = quiet, writer
-        self.progress, self.stopping = (
-            inference.ProgressObserver(None if quiet else Display()),
-            Stopping(),
-        )
-        self.watchers: list[RunObserver] = [self.stopping, self.progress]
-        self.around = ExitStack()
+        self.quiet, self.writer, self.stopping = quiet, writer, Stopping()
+        self.watchers: list[RunObserver] = [self.stopping]
+        self.around, self.shown = ExitStack(), ExitStack()
 
     def __enter__(self) -> Self:
         self.around.enter_context(Compiling(quiet=self.quiet))
         self.around.enter_context(self.stopping)
+        self.shown.enter_context(inference.show_progress(not self.quiet))
         return self
 
     def __exit__(self, *error: Any) -> None:
         with self.around:
-            self.progress.close()
+            self.shown.close()
             if self.writer is not None and self.stopping.run is not None:
                 self._save(self.writer, self.stopping.run)
 

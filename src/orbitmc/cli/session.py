@@ -24,6 +24,7 @@ import typer
 
 from orbitmc import _numba, inference
 from orbitmc._util.loading import extra
+from orbitmc._util.remarks import print_remark as print_remark
 from orbitmc.errors import InputError, OrbitError, is_interrupt
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
@@ -155,16 +156,26 @@ def _carry_out(command: Callable[P, int], *arguments: P.args, **options: P.kwarg
 
 
 def command_line() -> str:
-    """What was typed."""
-    return shlex.join(["orbitmc", *sys.argv[1:]])
+    """What was typed, and where, as lines that a shell carries out."""
+    return f"cd {_quote(os.getcwd())}\n{' '.join(map(_quote, ['orbitmc', *sys.argv[1:]]))}"
 
 
-def print_remark(message: str) -> None:
-    """Say one line on standard error; where nobody can hear it, go on without."""
-    try:
-        print(f"orbitmc: {message}", file=sys.stderr, flush=True)
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+def _quote(word: str) -> str:
+    r"""A word as shells read it; what cannot be seen is written by its number.
+
+    >>> print(_quote("grass=wet"), _quote("two words"), _quote("a\x07b"))
+    grass=wet 'two words' $'a\x07b'
+    """
+    if word.isprintable():
+        return shlex.quote(word)
+    plain = word.replace("\\", "\\\\").replace("'", "\\'")
+    seen = (
+        letter
+        if letter.isprintable()
+        else "".join(f"\\x{byte:02x}" for byte in os.fsencode(letter))
+        for letter in plain
+    )
+    return f"$'{''.join(seen)}'"
 
 
 def _exit_code(command: Callable[[], int], debug: bool, as_json: bool) -> int:

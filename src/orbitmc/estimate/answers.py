@@ -230,7 +230,11 @@ class Rung:
         plain = {"energy": self.energy, "heat_capacity": self.heat_capacity}
         return {
             **plain,
-            **{name: one for name, one in self.observables.items() if name != "energy"},
+            **{
+                name: one
+                for name, one in self.observables.items()
+                if name.replace(" ", "_") not in plain
+            },
         }
 
     def record(self) -> dict[str, Any]:

@@ -417,16 +417,14 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
         """
         return renderer("plot_marginals")(self, names, ax)
 
-    def report(self, path: Path | str, *, overwrite: bool = False) -> Path:
+    def report(self, path: Path | str) -> Path:
         """Write one HTML page that shows the answer, its errors, and how to get it again.
 
-        It needs no network and no other file. If it cannot show all rows, they are in a file
-        beside it that ends in `.csv`; a file of that name that no report wrote is refused, unless
-        it is to `overwrite` it. Gives the path of the page.
+        It needs no network and no other file. Gives the path of the page.
         """
         if self.asked is None:
             raise InputError("a report needs the question, which this answer does not know")
-        return Path(renderer("write_page")(self, Path(path), overwrite=overwrite))
+        return Path(renderer("write_page")(self, Path(path)))
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row per value; needs the extra `frames`."""

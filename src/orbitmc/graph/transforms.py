@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -265,8 +266,8 @@ def at_beta(graph: FactorGraph, beta: float) -> FactorGraph:
 
 def require_beta(beta: float) -> None:
     """Refuse an inverse temperature that makes no sense."""
-    if not 0.0 <= beta < math.inf:
-        raise InputError(f"beta is a number, 0 or above, not {beta}")
+    if not isinstance(beta, Real) or not 0.0 <= beta < math.inf:
+        raise InputError(f"beta is a number, 0 or above, not {beta!r}")
 
 
 MOST_SUMMED_ENTRIES = 2**20  # of a table that variables are summed out of

@@ -75,8 +75,8 @@ from orbitmc.inference.precompile import compile_question as compile_question
 from orbitmc.inference.program import MarkovLogic as MarkovLogic
 from orbitmc.inference.program import ground_program as ground_program
 from orbitmc.inference.program import read_logic as read_logic
-from orbitmc.inference.progress import NotebookBar as NotebookBar
-from orbitmc.inference.progress import ProgressObserver as ProgressObserver
+from orbitmc.inference.progress import ProgressLines as ProgressLines
+from orbitmc.inference.progress import show_progress as show_progress
 from orbitmc.inference.query import Query as Query
 from orbitmc.inference.query import Question as Question
 from orbitmc.inference.query import names_in as names_in

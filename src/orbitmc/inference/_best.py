@@ -52,6 +52,7 @@ from orbitmc.inference.plan import (
     refuse_counting,
     require_time_to_prepare,
 )
+from orbitmc.inference.progress import current_progress
 from orbitmc.inference.query import Names, Program, resolve_query
 from orbitmc.inference.settings import (
     DEFAULT_SECONDS,
@@ -83,7 +84,6 @@ TABLES_AT_ONCE = 8  # that are as large, about
 BOUND_SHARE = 0.5  # of a timed search may be over when its bound is found
 LEAST_TOULBAR2 = 1.0  # seconds for which a solver is started
 MOST_TOULBAR2_ENTRIES = 2**22  # of all tables that are written for it
-Progress = Callable[[float, str], None]
 SURE = 1e-9
 """A state this near to the bound is a best one."""
 
@@ -98,7 +98,6 @@ def best(
     over: Names | None = None,
     query: Names | None = None,
     settings: Settings | None = None,
-    progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> BestStates:
     """Find the `k` most probable states, of all variables together, heaviest first.
@@ -115,9 +114,7 @@ def best(
     the workers of an `executor` if there is one. Impossible states are never given; if fewer than
     `k` states are possible, there are fewer. A `query` names variables to report, of states of all
     variables. A program is told in atoms that are true or false; where it is counted, one state is
-    proven, and predicates with many atoms are told only if a query names them. A search calls
-    `progress` now and then, with the share of its time that is over and with words about what it
-    has found.
+    proven, and predicates with many atoms are told only if a query names them.
 
     >>> import orbitmc as om
     >>> found = om.best(om.read("examples/sprinkler.bif"), {"grass": "wet"}, k=2)
@@ -130,7 +127,7 @@ def best(
     chosen = merge_options(settings, options)
     _require_sense(chosen, k)
     if over is not None:
-        return _best_over(model, evidence, k, over, query, chosen, progress)
+        return _best_over(model, evidence, k, over, query, chosen)
     if isinstance(model, Model):
         refuse_counting(chosen)
         names = resolve_query(query, model)
@@ -138,13 +135,13 @@ def best(
         incumbent = None if model.helpers else _solve_from_cache(model, evidence, chosen, k)
         if incumbent is None:
             seen = _as_tables(model.given(evidence))
-            states = _in_names(seen, _solve(seen, chosen, k, progress))
+            states = _in_names(seen, _solve(seen, chosen, k))
         else:
             states = _in_names(model, incumbent)
         return states if names is None else states.only(names)
     if evidence is not None and len(evidence):
         raise InputError("evidence of a program is a database: read(program, databases)")
-    return best_of_program(model, chosen, k, query, progress)
+    return best_of_program(model, chosen, k, query)
 
 
 def _as_tables(model: Model) -> Model:
@@ -162,7 +159,6 @@ def _best_over(
     over: Names,
     query: Names | None,
     settings: Settings,
-    progress: Progress | None,
 ) -> BestStates:
     """The best joint values of some names; of all names, these are the best states."""
     if query is not None:
@@ -171,10 +167,10 @@ def _best_over(
         raise InputError("counting finds the best state of all atoms: it sums none out")
     if settings.method == "toulbar2":
         raise InputError("toulbar2 finds the best state of all variables: it sums none out")
-    states = inference.find_best_over(model, evidence, over, settings, k, progress)
+    states = inference.find_best_over(model, evidence, over, settings, k)
     if states is not None:
         return states
-    return best(model, evidence, k=k, query=over, settings=settings, progress=progress)
+    return best(model, evidence, k=k, query=over, settings=settings)
 
 
 def best_of_program(
@@ -182,7 +178,6 @@ def best_of_program(
     settings: Settings,
     k: int,
     query: Names | None = None,
-    progress: Progress | None = None,
 ) -> BestStates:
     """The same for a program: which atoms are true."""
     if not hasattr(program, "asking"):
@@ -195,7 +190,7 @@ def best_of_program(
         return counted
     try:
         incumbent = _solve_from_cache(program.model, None, settings, k) or _solve(
-            program.model, settings, k, progress
+            program.model, settings, k
         )
     except ContradictionError as error:
         raise program.explain(error) from None
@@ -320,7 +315,7 @@ def _warn_of_few(incumbent: _Incumbent, k: int) -> _Incumbent:
     return replace(incumbent, about=replace(about, warnings=(*about.warnings, words)))
 
 
-def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) -> _Incumbent:
+def _solve(model: Model, settings: Settings, k: int) -> _Incumbent:
     try:
         with exact_in_time(settings), Stopwatch() as watch:
             firm = harden(model)
@@ -330,7 +325,7 @@ def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) 
             else:
                 plan, reason = _plan(firm.model, settings)
                 incumbent = (
-                    _search(firm.model, settings, k, reason, clock, progress)
+                    _search(firm.model, settings, k, reason, clock)
                     if plan is None
                     else _proven(firm.model, plan, k, reason)
                 )
@@ -387,7 +382,6 @@ def _search(
     k: int,
     reason: str,
     clock: _Clock,
-    progress: Progress | None,
 ) -> _Incumbent:
     """Cool chains until the time is up, or a state is as heavy as any can be.
 
@@ -403,7 +397,7 @@ def _search(
     problem = prepare(graph) if clock.has_time_for(preparing) else None
     champions = TopStates(graph, k)
     with _start_toulbar2(problem, settings, k, clock):
-        return _search_beside(model, settings, reason, clock, progress, problem, champions)
+        return _search_beside(model, settings, reason, clock, problem, champions)
 
 
 def _search_beside(
@@ -411,7 +405,6 @@ def _search_beside(
     settings: Settings,
     reason: str,
     clock: _Clock,
-    progress: Progress | None,
     problem: Problem | None,
     champions: TopStates,
 ) -> _Incumbent:
@@ -438,8 +431,7 @@ def _search_beside(
                         break
                     if steps is not None:
                         champions.consider(_column(steps.improve(champions.states()[0])))
-                    if progress is not None:
-                        progress(clock.fraction(rounds), _in_words(champions, bound))
+                    clock.show(rounds, lambda: _in_words(champions, bound))
                 rounds += 1
                 if clock.is_over(rounds) or (k == 1 and _is_sure(champions.rank()[0][0], bound)):
                     break
@@ -530,6 +522,7 @@ class _Clock:
         self.memory = settings.memory
         self.stopped = False
         self.solver: Toulbar2 | None = None
+        self.progress = current_progress()
 
     def __call__(self) -> float:
         """Seconds since the question was asked, compiling aside."""
@@ -543,10 +536,11 @@ class _Clock:
         """Whether larger tables may be made for a bound: searches that count rounds need none."""
         return self.rounds is None and TABLES_AT_ONCE * 8 * entries <= self.memory
 
-    def fraction(self, rounds: int) -> float:
-        """How much of the search is over."""
-        done = self() / self.seconds if self.rounds is None else rounds / self.rounds
-        return min(1.0, done)
+    def show(self, rounds: int, describe: Callable[[], str]) -> None:
+        """Show how much of the search is over, if somebody looks."""
+        if self.progress is not None:
+            done = self() / self.seconds if self.rounds is None else rounds / self.rounds
+            self.progress.show(min(1.0, done), describe())
 
     def stop(self) -> None:
         self.stopped = True
@@ -588,7 +582,12 @@ def _find_bound(problem: Problem, clock: _Clock) -> float:
 
     def is_after(share: float) -> Callable[[], bool]:
         limit = share * clock.seconds if clock.rounds is None else math.inf
-        return lambda: clock.stopped or clock.is_proven() or clock() > limit
+
+        def is_over() -> bool:
+            clock.show(0, lambda: "looking for a bound")
+            return clock.stopped or clock.is_proven() or clock() > limit
+
+        return is_over
 
     ascent = DualAscent(problem)
     ascent.improve(is_after(DUAL_SHARE))

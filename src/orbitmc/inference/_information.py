@@ -27,7 +27,7 @@ from orbitmc.inference.feature_sampling import (
     variables_of,
 )
 from orbitmc.inference.plan import Plan, plan_model
-from orbitmc.inference.query import Query, Target, View, all_targets
+from orbitmc.inference.query import Query, Target, View, all_targets, list_names
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _candidates(
             for candidate in all_targets(asked)
             if candidate.known is None and candidate.name not in seen
         ]
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = list_names(names)
     if not listed:
         raise InputError("name at least one candidate")
     return list(asked.named(listed))

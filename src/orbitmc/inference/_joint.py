@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -17,22 +17,35 @@ from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Joint
 from orbitmc.estimate.features import worst_verdict
-from orbitmc.estimate.marginals import About
+from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.statistics import standard_errors
-from orbitmc.estimate.verdicts import EXACT
+from orbitmc.estimate.verdicts import EXACT, FORCED
 from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.exact.problem import MOST_JOINT_ENTRIES
 from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.feasibility import possible_states
 from orbitmc.graph.model import Model
-from orbitmc.inference.answer import answer, exact_about
+from orbitmc.graph.relevance import relevant
+from orbitmc.inference._marginals import MarginalsQuestion
+from orbitmc.inference.answer import answer, exact_about, require_possible
 from orbitmc.inference.feature_sampling import (
     choose_averaged_variable,
     sample_feature,
     variables_of,
 )
-from orbitmc.inference.plan import Plan, plan_model
-from orbitmc.inference.query import NO_VARIABLE, Query, Target, View, has_learned_tables
+from orbitmc.inference.plan import Plan, asked_at, plan_model
+from orbitmc.inference.query import (
+    NO_VARIABLE,
+    Query,
+    Target,
+    View,
+    has_learned_tables,
+    list_names,
+    view_of,
+)
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
+
+ALL_KNOWN = "evidence decides all of them"
 
 if TYPE_CHECKING:
     from orbitmc.inference.cache import CachedElimination
@@ -77,7 +90,7 @@ def joint(
 
 
 def _as_names(names: Sequence[str]) -> list[str]:
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = list(list_names(names))
     if not listed:
         raise InputError("name at least one variable")
     return listed
@@ -109,6 +122,10 @@ class JointQuestion:
         return _exact(self.named, self.scope, row.tables(self.scopes)[0], row.about)
 
     def plan(self, settings: Settings) -> Plan:
+        if not self.scope:
+            return Plan(self.view.model, settings, ALL_KNOWN, None, begun=asked_at(settings))
+        if (single := self._ask_marginal(settings)) is not None:
+            return single.plan(settings)
         return plan_model(
             self.view.model,
             settings,
@@ -116,11 +133,47 @@ class JointQuestion:
             collapses=True,
         )
 
+    def _ask_marginal(self, settings: Settings) -> MarginalsQuestion | None:
+        """The marginal that says all, where only one name is not decided; None elsewhere."""
+        return None if settings.base == "relations" else self._single_marginal
+
+    @cached_property
+    def _single_marginal(self) -> MarginalsQuestion | None:
+        free = [target for target in self.named if target.known is None]
+        if len(free) != 1 or len({*free[0].meaning.tolist()}) < len(free[0].meaning):
+            return None  # several names, or an atom that shares its variable with others
+        model = self.view.model
+        part, left_out = relevant(model, self.scope)
+        if left_out is not None:
+            possible_states(left_out, 1, np.random.SeedSequence(0))  # refuses what is impossible
+        return MarginalsQuestion(view_of(part), (model.names[free[0].variable],), None, None)
+
     def from_elimination(self, plan: Plan) -> Joint:
+        if (single := self._ask_marginal(plan.settings)) is not None:
+            return self._from_marginal(single.from_elimination(plan))
         table = joints(plan.one_elimination, self.scopes)[0]
         return _exact(self.named, self.scope, table, exact_about(plan))
 
+    def _from_marginal(self, marginals: Marginals) -> Joint:
+        """The marginal of the one name that is not decided, where all others are what they are."""
+        (marginal,) = marginals.values()
+        columns = (
+            marginal.probability,
+            marginal.standard_error,
+            marginal.low,
+            marginal.high,
+            marginal.rare.astype(np.float64),
+        )
+        verdict = EXACT if marginal.verdict == FORCED else marginal.verdict
+        tables = [in_names(column, self.scope, self.named) for column in columns]
+        return _joint(self.named, tables, verdict, marginals.about)
+
     def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Joint:
+        if not self.scope:
+            require_possible(plan)
+            return _exact(self.named, (), np.array(1.0), exact_about(plan))
+        if (single := self._ask_marginal(plan.settings)) is not None:
+            return self._from_marginal(single.from_chains(plan, observers))
         graph = plan.model.graph
         averaged = choose_averaged_variable(plan.model, self.scope)
         feature = JointFeature(self.named, graph.cardinality.tolist(), averaged)

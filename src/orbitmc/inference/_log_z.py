@@ -31,6 +31,7 @@ from orbitmc.inference.plan import (
     require_memory,
     sampling_bytes,
 )
+from orbitmc.inference.progress import current_progress
 from orbitmc.inference.query import Query, Scope, View
 from orbitmc.inference.settings import (
     DEFAULT_SECONDS,
@@ -149,13 +150,14 @@ def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estim
     check_lanes(graph, lanes)
     start_values(graph, 1, np.random.SeedSequence(settings.seed))  # refuses what is impossible
     require_memory(sampling_bytes(graph, replace(settings, lanes=lanes, packs=PACKS)), settings)
-    threads = settings.threads or available_cores()
+    threads, progress = settings.threads or available_cores(), current_progress()
     sampled = sample_log_z(
         graph,
         _schedule(settings),
         seed=settings.seed,
         threads=threads,
         executor=settings.executor,
+        show=None if progress is None else progress.show,
     )
     about_run = replace(
         about,

@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +44,6 @@ from orbitmc.inference.plan import (
     plan_model,
     seconds_spent,
 )
-from orbitmc.inference.progress import fraction
 from orbitmc.inference.query import (
     NO_VARIABLE,
     Names,
@@ -62,9 +60,7 @@ if TYPE_CHECKING:
     from orbitmc.exact.plan import EliminationPlan
     from orbitmc.inference.cache import CachedElimination
     from orbitmc.inference.query import Program
-    from orbitmc.sampling.run import Run, RunObserver
-
-Progress = Callable[[float, str], None]
+    from orbitmc.sampling.run import RunObserver
 
 MOST_LISTED = 2**12  # joint values that are listed with their probabilities, and sorted
 TIE = 1e-12  # probabilities that differ by less, relatively, are the same: sums are rounded
@@ -83,7 +79,6 @@ def find_best_over(
     over: Names,
     settings: Settings,
     k: int,
-    progress: Progress | None,
 ) -> BestStates | None:
     """The best values of some names; None if nothing is to be summed, and a search must find them.
 
@@ -99,10 +94,9 @@ def find_best_over(
     whole = settings.samples is None and _decides_all(view, targets)
     if whole and settings.method == "gibbs":
         return None
-    watchers = [] if progress is None else [partial(_show, progress)]
     if math.prod(len(target.values) for target in targets if target.known is None) <= MOST_LISTED:
         asked = free or names[:1]
-        joint = inference.joint(model, asked, evidence, settings=settings, watchers=watchers)
+        joint = inference.joint(model, asked, evidence, settings=settings)
         states = _rank_joint(joint, k)
     else:
 
@@ -110,7 +104,7 @@ def find_best_over(
             return MarginalMap(view, view.named(free), k, whole)
 
         try:
-            states = answer(Query(model, evidence, bind, in_relations=bind), settings, watchers)
+            states = answer(Query(model, evidence, bind, in_relations=bind), settings)
         except _NothingToSumError:
             return None
     known = {t.name: t.values[t.known] for t in targets if t.known is not None}
@@ -126,10 +120,6 @@ def _require_groundable(program: Program) -> None:
             "ground and to have atoms summed out; --tell NAMES (query=) reports some atoms of the "
             "best state of all"
         )
-
-
-def _show(progress: Progress, run: Run) -> None:
-    progress(fraction(run), f"{run.recorded:,} samples of {run.chains:,} chains")
 
 
 def _resolve_names(model: Model | Program, view: View, over: Names) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ from orbitmc.inference.answer import answer, exact_about
 from orbitmc.inference.expectation import find_rows
 from orbitmc.inference.feature_sampling import FeatureEstimate, sample_feature
 from orbitmc.inference.plan import Plan, plan_elimination, plan_model
-from orbitmc.inference.query import Query, View, view_of
+from orbitmc.inference.query import Query, View, list_items, view_of
 from orbitmc.inference.settings import (
     Options,
     Settings,
@@ -193,7 +193,7 @@ def list_observables(names: Sequence[Asked] | str | None) -> list[Asked]:
     """All that is asked for; a single name may stand alone."""
     if names is None:
         return list(USUAL)
-    listed: list[Asked] = [names] if isinstance(names, str) else list(names)
+    listed: list[Asked] = list_items(names, "observables")
     if not listed:
         raise InputError(f"name at least one observable, such as {USUAL[0]}")
     return listed

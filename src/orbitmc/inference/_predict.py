@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
     from orbitmc.sampling.run import RunObserver
 
-
-Progress = Callable[[int, int], None]
-"""Is told how many rows of how many are answered."""
 
 MOST_NAMED = 5  # rows in a remark; more would not be read
 
@@ -186,7 +183,6 @@ def predict(
     id: Names = (),
     explain: bool = False,
     settings: Settings | None = None,
-    progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
     """Say, for each row of a table, how probable the values of other variables are.
@@ -223,7 +219,6 @@ def predict(
         ids=id,
         explain=explain,
         settings=merge_options(settings, options),
-        progress=progress,
     )
     for remark in answers.remarks():
         warnings.warn(remark, stacklevel=4)
@@ -240,7 +235,6 @@ def predictions(
     ids: Names = (),
     explain: bool = False,
     settings: Settings,
-    progress: Progress | None = None,
     watchers: Iterable[RunObserver] = (),
 ) -> Predictions:
     """The same, as plain arrays."""
@@ -254,7 +248,7 @@ def predictions(
     part = needed_part(chosen, (*names, *table.names))
     explained = chosen.without_helpers() if explain else None
     rows_left = inference.RowAnswerer(part, table, settings, names, watchers, explained)
-    return rows_left.answers(progress)
+    return rows_left.answers()
 
 
 def _resolve_targets(

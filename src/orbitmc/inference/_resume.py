@@ -24,6 +24,7 @@ from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import marginals_query
 from orbitmc.inference.answer import answer_plan, in_relations
 from orbitmc.inference.plan import Plan
+from orbitmc.inference.progress import Show, show_progress
 from orbitmc.inference.query import Names, Program, resolve_query, view_of
 from orbitmc.inference.settings import METHODS, Settings
 from orbitmc.sampling.checkpoint import Checkpoint, CheckpointWriter, load, warn_user
@@ -48,13 +49,15 @@ def resume(
     executor: Executor | None = None,
     memory: int = MEMORY,
     checkpoint_every: float | None = None,
+    progress: bool | Show | None = None,
     watchers: Iterable[RunObserver] = (),
 ) -> Marginals:
     """Go on with a run that `marginals(..., checkpoint=run)` has kept; its numbers are the same.
 
     The model, with its evidence, must be the one of the run; a run with a `kernel` or a `base` of
     one's own needs it again. An `executor` may be another one than before, or none. What was asked
-    for is answered, or another `query`. The file is kept up to date.
+    for is answered, or another `query`. The file is kept up to date. `progress` is shown as that of
+    `marginals` is.
 
     >>> import tempfile
     >>> import orbitmc as om
@@ -66,9 +69,10 @@ def resume(
     """
     with resume_checkpoint(run, memory=memory, every=checkpoint_every) as (saved, writer):
         limits = Settings(threads=threads, executor=executor, memory=memory)
-        return answer_checkpoint(
-            saved, model, limits, [*watchers, writer], kernel=kernel, base=base, query=query
-        )
+        with show_progress(progress):
+            return answer_checkpoint(
+                saved, model, limits, [*watchers, writer], kernel=kernel, base=base, query=query
+            )
 
 
 @contextmanager
@@ -80,6 +84,8 @@ def resume_checkpoint(
     tell: Callable[[str], None] = warn_user,
 ) -> Iterator[tuple[Checkpoint, CheckpointWriter]]:
     """Lock the file of a run, read it, and keep it up to date."""
+    if not isinstance(path, str | Path):
+        raise InputError(f"expected the name of a file, not {path!r}")
     path = Path(path)
     with lock_file(path):
         saved = load(path, memory=memory)

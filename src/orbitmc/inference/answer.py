@@ -6,7 +6,6 @@ Every question, every door and every resumed run goes through `answer` or `answe
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
@@ -45,6 +44,7 @@ from orbitmc.inference.plan import (
     require_memory,
     sampling_bytes_of,
 )
+from orbitmc.inference.progress import current_progress
 from orbitmc.inference.query import (
     Answer,
     Query,
@@ -52,6 +52,7 @@ from orbitmc.inference.query import (
     View,
     has_learned_tables,
     narrow,
+    require_program,
     view_of,
 )
 from orbitmc.inference.settings import Settings
@@ -87,6 +88,8 @@ def answer(
     A timed run leaves `reserve` seconds for what is done after it. It is saved by the writer of a
     `checkpoint`, or where settings say.
     """
+    if not isinstance(query.model, Model):
+        require_program(query.model)
     if query.count is not None and (counted := query.count(settings)) is not None:
         return counted
     if (cells := _ask_in_cells(query, settings)) is not None:
@@ -347,7 +350,9 @@ def run_chains(
             needed = sampling_bytes_of(prepared, chosen.kernel, settings)
             needed += 0 if recovery is None else recovery.bytes(settings.pack_count)
             require_memory(needed, settings)
-    with observe_run(observers) as watching, naming(model):
+    progress = current_progress()
+    watching = [*observers, *(() if progress is None else (progress,))]
+    with naming(model):
         if saved is not None:
             run = sampling.sampler.continue_sampling(
                 resumed,
@@ -392,33 +397,12 @@ def _counts_draws(settings: Settings, kernel: Kernel) -> bool:
 
 
 @contextmanager
-def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
-    """The watchers of a run, and a bar in notebooks."""
-    if not in_notebook():
-        yield [*watchers]
-        return
-
-    bar = inference.ProgressObserver(inference.NotebookBar())
-    try:
-        yield [*watchers, bar]
-    finally:
-        bar.close()
-
-
-@contextmanager
 def naming(model: Model) -> Iterator[None]:
     """Name the variable that a kernel has given a value which it does not have."""
     try:
         yield
     except OutOfRangeError as error:
         raise error.with_name(model.names[error.variable]) from None
-
-
-def in_notebook() -> bool:
-    """Whether a notebook asks: an IPython that has a kernel, not a terminal."""
-    python = sys.modules.get("IPython")
-    shell = None if python is None else python.get_ipython()
-    return getattr(shell, "kernel", None) is not None
 
 
 def summarise_run(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:

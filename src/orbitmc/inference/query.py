@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 AnswerCo = TypeVar("AnswerCo", covariant=True)
+Item = TypeVar("Item")
 Scope = tuple[int, ...]
 
 
@@ -46,14 +47,23 @@ Program: TypeAlias = "MarkovLogic"
 
 def list_names(names: Names) -> tuple[str, ...]:
     """All of several names; a single one may stand alone."""
-    return (names,) if isinstance(names, str) else tuple(names)
+    return tuple(list_items(names, "names"))
+
+
+def list_items(items: str | Iterable[str | Item], what: str) -> list[str | Item]:
+    """All that is listed; a single word may stand alone."""
+    if isinstance(items, str):
+        return [items]
+    if not isinstance(items, Iterable):
+        raise InputError(f"expected a list of {what}, or one of them, not {items!r}")
+    return list(items)
 
 
 def resolve_query(query: Names | None, model: Model) -> tuple[str, ...] | None:
     """The variables that a query names, each once; None where all are asked about."""
     if query is None:
         return None
-    named = [query] if isinstance(query, str) else list(query)
+    named = list_names(query)
     if not named:
         raise InputError("the query is empty: name at least one variable")
     known = set(model.order)
@@ -73,7 +83,7 @@ def names_in(typed: Names, model: Model | Program) -> list[str]:
     """
     if not isinstance(model, Model):
         return list(model.atoms_in(typed))
-    texts = [typed] if isinstance(typed, str) else typed
+    texts = list_names(typed)
     return [name for text in texts for name in _names_in(text, model)]
 
 

@@ -36,6 +36,8 @@ def read(
     >>> om.read("examples/sprinkler.bif").names
     ('season', 'sprinkler', 'rain', 'grass')
     """
+    if not isinstance(path, str | Path):
+        raise InputError(f"expected the name of a file, not {path!r}")
     if suffix(path) in PROGRAMS or ".pracmln:" in str(path):
         return inference.read_logic(path, databases, memory=memory, **program)
     if databases or program:

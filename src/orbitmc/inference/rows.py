@@ -23,7 +23,7 @@ from orbitmc.graph.feasibility import possible_states
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import log_z_of_leaves, relevant
 from orbitmc.inference._marginals import execute_plan, marginals
-from orbitmc.inference._predict import Errors, Predictions, Progress
+from orbitmc.inference._predict import Errors, Predictions
 from orbitmc.inference.cache import find_maxima_of_rows, prepare_elimination
 from orbitmc.inference.feature_sampling import join_models, split_marginals
 from orbitmc.inference.plan import (
@@ -32,6 +32,7 @@ from orbitmc.inference.plan import (
     plan_model,
     sampling_bytes,
 )
+from orbitmc.inference.progress import current_progress
 from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, describe_unused_settings
 from orbitmc.inference.table_files import Columns, Kinds, read_if_file
 from orbitmc.sampling.budget import LEAST_SHARE
@@ -427,13 +428,13 @@ class RowAnswerer:
         self.watchers = tuple(watchers)
         self.problems = dict(rows.problems)
         self.sampled: dict[int, str] = {}
-        self.progress: Progress | None = None
+        self.progress = current_progress()
         self.stopped = False
         self.done = 0
 
-    def answers(self, progress: Progress | None) -> Predictions:
+    def answers(self) -> Predictions:
         """Go through all rows that make sense."""
-        self.progress, begun = progress, time.perf_counter()
+        begun = time.perf_counter()
         with stop_on_ctrl_c(self._stop):
             try:
                 self._all_batches()
@@ -627,7 +628,8 @@ class RowAnswerer:
 
     def _tell(self, done: int) -> None:
         if self.progress is not None:
-            self.progress(done, self.probability.shape[1])
+            rows = self.probability.shape[1]
+            self.progress.show(done / max(rows, 1), f"{done:,} of {rows:,} rows")
 
     def answer(
         self, elimination: Elimination, batch: Batch, rows: Numbers, places: Numbers

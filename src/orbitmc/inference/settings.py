@@ -12,6 +12,7 @@ from orbitmc import _numba, _util
 from orbitmc._util.settings import format_settings, require_values, setting, settings_of
 from orbitmc._util.text import MEMORY, suggestion
 from orbitmc.errors import InputError
+from orbitmc.inference.progress import Show, show_progress
 from orbitmc.sampling.schedule import LANES, PACKS, Schedule
 
 if TYPE_CHECKING:
@@ -293,7 +294,8 @@ PARAMETERS: Mapping[str, str] = {
     "rows": "DataFrame or list of mappings: evidence, one question for each row",
     "ignore": "names; default: none: columns of the rows that are no evidence",
     "id": "names; default: none: columns that are no evidence and become the index of the answer",
-    "progress": "function of a share and words; default: none: called while rows are answered",
+    "progress": "yes or no, or a function of a share and words; default: yes in notebooks: show "
+    "how far it is, by a bar, or by lines where standard error is no terminal",
     "target": "name: the variable or atom that one wants to know",
     "candidates": "names; default: all others: what might be observed",
     "betas": "list of numbers above 0: inverse temperatures",
@@ -306,8 +308,9 @@ PARAMETERS: Mapping[str, str] = {
 
 
 class Options(TypedDict, total=False):
-    """The fields of `Settings` as keywords of a question."""
+    """The fields of `Settings` as keywords of a question, and whether progress is shown."""
 
+    progress: bool | Show | None
     method: Method
     base: Base | Kernel
     block_work: int | None
@@ -340,7 +343,17 @@ class Options(TypedDict, total=False):
 
 def merge_options(settings: Settings | None, options: Options) -> Settings:
     """Settings with some of them changed."""
-    return replace(settings or Settings(), **options)
+    if settings is None:
+        settings = Settings()
+    elif isinstance(settings, Settings):
+        require_values(settings)
+    else:
+        raise InputError(f"settings: expected om.Settings, not {settings!r}; others are keywords")
+    for name, value in options.items():
+        known = settings_of(Settings)[name]
+        if not known.accepts(value):
+            raise known.refusal(value)
+    return replace(settings, **options)  # type: ignore[misc]
 
 
 def accepts_settings(question: Callable[P, R]) -> Callable[P, R]:
@@ -355,6 +368,9 @@ def accepts_settings(question: Callable[P, R]) -> Callable[P, R]:
         for parameter in signature.parameters.values()
         if parameter.kind is not parameter.VAR_KEYWORD
     ]
+    plain.append(
+        inspect.Parameter("progress", KEYWORD, default=None, annotation=bool | Show | None)
+    )
     shown = [
         inspect.Parameter(option.name, KEYWORD, default=option.default, annotation=option.kind)
         for option in settings_of(Settings).values()
@@ -372,7 +388,8 @@ def accepts_settings(question: Callable[P, R]) -> Callable[P, R]:
                         f"{question.__name__}(model, {{{name!r}: {options[name]!r}}})"
                     )
                 raise TypeError(f"{question.__name__}() has no setting {name!r}{hint}")
-        with _numba.asked_now():
+        progress: Any = options.pop("progress", None)
+        with _numba.asked_now(), show_progress(progress):
             return question(*arguments, **options)
 
     asked.__signature__ = signature.replace(parameters=[*plain, *shown])  # type: ignore[attr-defined]

@@ -5,9 +5,6 @@ from orbitmc.report.answer_files import csv_lines as csv_lines
 from orbitmc.report.answer_files import json_pieces as json_pieces
 from orbitmc.report.answer_files import json_text as json_text
 from orbitmc.report.answer_files import writing_seconds as writing_seconds
-from orbitmc.report.page import MOST_PAGE_ROWS as MOST_PAGE_ROWS
-from orbitmc.report.page import require_rows_file as require_rows_file
-from orbitmc.report.page import rows_file as rows_file
 from orbitmc.report.sentences import remarks as remarks
 from orbitmc.report.terminal import csv_pieces as csv_pieces
 from orbitmc.report.terminal import csv_text as csv_text

@@ -116,8 +116,8 @@ font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 .om tr.fair td.k{color:var(--fair)}
 .om svg.bar{width:120px;height:12px;vertical-align:middle;display:inline-block}
 .om svg text{font:11.5px system-ui,sans-serif;fill:var(--ink)}
-.om svg.chart{width:100%;max-width:560px;display:block}
-.om svg.graph{width:100%;max-width:680px;display:block}
+.om svg.chart{width:100%;max-width:640px;display:block}
+.om svg.graph{width:100%;max-width:960px;display:block}
 .om .t{fill:var(--line);opacity:.18}
 .om .f.good{fill:var(--good)}.om .f.fair{fill:var(--fair)}.om .f.doubt{fill:var(--doubt)}
 .om .f.known{fill:var(--known)}
@@ -131,6 +131,9 @@ font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 .om .p.good{fill:var(--good)}.om .p.doubt{fill:var(--doubt)}.om .p{opacity:.8}
 .om .e{stroke:var(--line);stroke-width:1;opacity:.55}
 .om .v{stroke:var(--ink);stroke-width:.8}
+.om .v.seen{stroke-width:2.6}
+.om .a{fill:var(--line)}
+.om text.seen{font-weight:700}
 .om .o0{fill:#56b4e9}.om .o1{fill:#e69f00}.om .o2{fill:#009e73}.om .o3{fill:#cc79a7}
 .om .o4{fill:#f0e442}.om .o5{fill:#d55e00}.om .o6{fill:#0072b2}.om .o7{fill:#bbbbbb}
 .om .keys{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:13px;margin:.2em 0 .3em}
@@ -163,7 +166,9 @@ PAGE = (
 .om .badge{color:#10151c}.om td.h.x{color:#10151c}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--text)}
-main{max-width:60rem;margin:0 auto;padding:1.5rem 1.1rem 4rem;font-size:15.5px}
+main{padding:1.5rem clamp(1.1rem,3vw,4rem) 4rem;font-size:15.5px;display:grid;gap:0 3rem;
+grid-template-columns:repeat(auto-fit,minmax(min(100%,44rem),1fr))}
+main>:not(section){grid-column:1/-1}main>section{min-width:0}
 h1{font-size:1.5rem;line-height:1.25;margin:.2em 0 .6em}
 h2{font-size:1.12rem;margin:2.2em 0 .5em;padding-bottom:.25em;
 border-bottom:1px solid color-mix(in srgb,var(--line) 40%,transparent)}
@@ -197,7 +202,7 @@ footer{margin-top:3em;font-size:13px;opacity:.8}
 @media print{:root{--paper:#fff;--card:#f3f4f6;--text:#000}
 .om{--good:#0072b2;--fair:#b07a00;--doubt:#c04a00;--known:#5b6170;--line:#8a8f9c}
 nav,.filters{display:none}h2{break-after:avoid}svg,tr,.verdict,pre{break-inside:avoid}
-main{max-width:none;padding:0}.scroll{overflow:visible;max-height:none;border:0}}
+main{display:block;padding:0}.scroll{overflow:visible;max-height:none;border:0}}
 """
 )
 

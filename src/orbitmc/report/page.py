@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.files import write_pieces, write_text
+from orbitmc._util.files import write_text
 from orbitmc._util.text import format_number
-from orbitmc.errors import InputError
 from orbitmc.estimate.formatting import r_hat_in_words
 from orbitmc.estimate.marginals import About, Checks, Columns, Marginals
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
+from orbitmc.graph.model import Model
 from orbitmc.report.html import (
     PAGE,
     SCRIPT,
@@ -37,7 +37,6 @@ from orbitmc.report.notebook import (
 )
 from orbitmc.report.sentences import describe_method, verdict, worst
 from orbitmc.report.svg import Line, draw_graph, histogram, line_chart, scatter
-from orbitmc.report.terminal import csv_pieces
 from orbitmc.version import __version__
 
 # Whether chains have mixed, and how their errors shrank.
@@ -266,15 +265,17 @@ METHOD_NAMES = {
 }
 
 
+IN_PYTHON = paragraph("Where <code>model</code> is the model that was asked about:")
+
+
 def reproduce(answer: Marginals) -> str:
     """The command or the lines of Python that ask again, with versions."""
     provenance = answer.asked
     assert provenance is not None
-    command = code(provenance.command) if provenance.command else ""
+    again = code(provenance.command) if provenance.command else IN_PYTHON + code(_python(answer))
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
     return (
-        command
-        + code(_python(answer))
+        again
         + paragraph(_reproducibility(answer))
         + paragraph(
             f"orbitmc {__version__}, Python {platform.python_version()}, {versions}, "
@@ -385,55 +386,25 @@ MOST_PAGE_ROWS = 800  # of the table; more would make the page slow to open
 MOST_EVIDENCE = 60
 MOST_POINTS = 1500  # of a chart
 LONGEST_PARAGRAPH = 1200
+ELSEWHERE = (
+    "are not on this page: <code>orbitmc infer</code> writes all of them with "
+    "<code>-o FILE.csv</code>, Python with <code>answer.to_frame()</code>"
+)
 
 
-def write_page(answer: Marginals, path: Path, *, overwrite: bool = False) -> Path:
-    """Write a page; rows that it cannot show go to a file beside it, over another if one may."""
-    rows = rows_file(path)
-    if not overwrite:
-        require_rows_file(path, len(answer.columns.probability))
-    text, left_out = page(answer, rows.name)
-    if left_out:
-        write_pieces(rows, csv_pieces(answer))
-    write_text(path, text)
+def write_page(answer: Marginals, path: Path) -> Path:
+    """Write a page; rows that it cannot show are left to other files."""
+    write_text(path, page(answer))
     return path
 
 
-def rows_file(path: Path) -> Path:
-    """Where all rows of a page go, if it cannot show them."""
-    return path.with_suffix(".csv")
-
-
-def require_rows_file(path: Path, rows: float) -> None:
-    """Refuse a page whose rows would go over a file that no earlier page put there."""
-    beside = rows_file(path)
-    if rows > MOST_PAGE_ROWS and beside.exists() and not _names_rows(path, beside):
-        raise InputError(
-            f"this file would be overwritten: a report of more than {MOST_PAGE_ROWS} rows writes "
-            "all of them there; move it, or give the report another name",
-            source=str(beside),
-        )
-
-
-def _names_rows(path: Path, beside: Path) -> bool:
-    """Whether a page is there already that says that its rows are beside it."""
-    if not path.exists():
-        return False
-    return _in_file(beside.name) in path.read_text(encoding="utf-8", errors="replace")
-
-
-def _in_file(rows: str) -> str:
-    return f"more rows are in <b>{safe(rows)}</b>"
-
-
-def page(answer: Marginals, rows: str) -> tuple[str, int]:
-    """A page as text, and how many rows it leaves to the file that is called `rows`."""
+def page(answer: Marginals) -> str:
+    """A page as text."""
     assert answer.asked is not None
     checked = answer.asked.check(answer)
-    table, left_out = _marginals(answer, rows)
     sections = {
         "Question": _question(answer),
-        "Marginals": table,
+        "Marginals": _marginals(answer),
         "Health": health(answer),
         "Error over time": course(answer) if not answer.about.is_exact else "",
         "Method": method(answer),
@@ -443,7 +414,7 @@ def page(answer: Marginals, rows: str) -> tuple[str, int]:
         "For a paper": code(methods_paragraph(answer)),
     }
     bodies = {title: body for title, body in sections.items() if body}
-    return "".join(_pieces(answer, bodies)), left_out
+    return "".join(_pieces(answer, bodies))
 
 
 def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
@@ -511,11 +482,17 @@ def _question(answer: Marginals) -> str:
     return (
         f"<dl><dt>model</dt><dd>{model_summary(model)}</dd>"
         f"<dt>evidence</dt><dd>{', '.join(observations) or 'none'}</dd>"
-        f"<dt>asked about</dt><dd>{about}</dd></dl>{draw_graph(model)}"
+        f"<dt>asked about</dt><dd>{about}</dd></dl>{_draw(provenance.model, model, soft)}"
     )
 
 
-def _marginals(answer: Marginals, rows: str) -> tuple[str, int]:
+def _draw(whole: Model, model: Model, soft: Sequence[str]) -> str:
+    """The model with its evidence; without it where there is no room for all of it."""
+    seen = {name: one.values[one.value] for name, one in model.observed.items()}
+    return draw_graph(whole, evidence={**seen, **dict.fromkeys(soft, "")}) or draw_graph(model)
+
+
+def _marginals(answer: Marginals) -> str:
     """The table with its filters."""
     table, left_out = marginal_table(answer, MOST_PAGE_ROWS)
     kinds = "".join(
@@ -526,8 +503,8 @@ def _marginals(answer: Marginals, rows: str) -> tuple[str, int]:
         'aria-label="filter by variable or value"><select id="kind" aria-label="filter by verdict">'
         f'<option value="">every verdict</option>{kinds}</select><span id="shown"></span></div>'
     )
-    more = paragraph(f"{left_out:,} {_in_file(rows)}.") if left_out else ""
-    return f'{filters}{more}<div class="scroll tall">{table}</div>', left_out
+    more = paragraph(f"{left_out:,} more rows {ELSEWHERE}.") if left_out else ""
+    return f'{filters}{more}<div class="scroll tall">{table}</div>'
 
 
 def _beside_exact(answer: Marginals, checked: Checks) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc.estimate.answers import Joint
 from orbitmc.estimate.formatting import probability
+from orbitmc.exact.families import Family, families_of
 from orbitmc.report.html import safe, table
 
 if TYPE_CHECKING:
@@ -303,59 +304,124 @@ SQUARE = 0.8  # how alike the directions of lines are in a lattice, 1 if all cro
 FEW_NAMES, SHORT, LONG = 16, 10, 18  # letters of a name: longer ones where there are few
 LETTER, TALL = 6.0, 24.0  # pixels of a letter, and of a dot with its name
 PUSHES = 80
+RIM, TIP, HALF_TIP = 7.5, 7.0, 3.2  # pixels from a dot to an arrow, of its head, of half as wide
+ROUNDED = 1e-3  # files round probabilities
 
 
-def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
-    """Dots and lines for up to forty free variables, or nothing; an orbit shares a colour."""
+def draw_graph(
+    model: Model,
+    orbit_of: Mapping[int, int] | None = None,
+    evidence: Mapping[str, str] | None = None,
+) -> str:
+    """Dots and lines for up to forty free variables, or nothing; an orbit shares a colour.
+
+    A Bayesian network has arrows. What is `evidence` has a thick rim and its value.
+    """
     seen = [place for place, name in enumerate(model.names) if name not in model.helpers]
     count = len(seen)
     if not 0 < count <= MOST_VARIABLES_DRAWN:
         return ""
-    names = [model.names[place] for place in seen]
-    edges = _edges(model, seen)
-    labels = [safe(name, LONG if count <= FEW_NAMES else SHORT) for name in names]
-    turned = _turn(_layout(count, edges), edges)
+    names, known, orbits = [model.names[place] for place in seen], evidence or {}, orbit_of or {}
+    arrows = _arrows(model, seen)
+    edges = _edges(model, seen) if arrows is None else sorted({_pair(*arrow) for arrow in arrows})
+    longest = LONG if count <= FEW_NAMES else SHORT
+    labels = [_label(name, known.get(name, ""), longest) for name in names]
+    turned = _point_down(_turn(_layout(count, edges), edges), arrows or ())
     height = _height(turned)
     places = _untangle(_stretch(turned, height), labels, height)
-    lines = "".join(
-        f'<path class="e" d="M{places[a, 0]:.0f} {places[a, 1]:.0f}'
-        f'L{places[b, 0]:.0f} {places[b, 1]:.0f}"/>'
-        for a, b in edges
-    )
+    lines = "".join(_line(places, *pair) for pair in edges)
+    tips = "".join(_tip(places, *arrow) for arrow in arrows or ())
     dots = "".join(
-        f"<g><title>{safe(name)}</title>"
-        f'<circle class="v o{(orbit_of or {}).get(seen[place], 0) % 8}" '
-        f'cx="{places[place, 0]:.0f}" cy="{places[place, 1]:.0f}" r="6"/>'
-        f'<text x="{places[place, 0]:.0f}" y="{places[place, 1] - 9:.0f}" '
-        f'text-anchor="middle">{labels[place]}</text></g>'
+        _dot(places[place], name, labels[place], orbits.get(seen[place], 0), name in known)
         for place, name in enumerate(names)
     )
-    about = f"{count} variables and the {len(edges)} pairs that share a factor"
+    about = _describe_drawing(count, len(edges), arrows is not None, sum(n in known for n in names))
     return (
         f'<svg class="graph" viewBox="0 0 {DRAWING_WIDTH} {height}" role="img" '
         f'aria-label="{about}">'
-        f"{lines}{dots}</svg>"
+        f"{lines}{tips}{dots}</svg>"
     )
 
 
-def _edges(model: Model, seen: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs of variables that share a factor, by their places among those that are seen.
+def _describe_drawing(count: int, edges: int, directed: bool, observed: int) -> str:
+    joined = f"the {edges} {'arrows between them' if directed else 'pairs that share a factor'}"
+    evidence = f"; {observed} observed, with a thick rim" if observed else ""
+    return f"{count} variables and {joined}{evidence}"
 
-    Causes of a noisy gate are joined to its child, which is the last of its chain.
+
+def _label(name: str, value: str, longest: int) -> str:
+    return safe(name, longest) + (f" = {safe(value, longest)}" if value else "")
+
+
+def _line(places: Floats, a: int, b: int) -> str:
+    return (
+        f'<path class="e" d="M{places[a, 0]:.0f} {places[a, 1]:.0f}'
+        f'L{places[b, 0]:.0f} {places[b, 1]:.0f}"/>'
+    )
+
+
+def _tip(places: Floats, parent: int, child: int) -> str:
+    """The head of an arrow, at the rim of the child."""
+    along = places[child] - places[parent]
+    along = along / max(float(np.hypot(*along)), 1e-9)
+    end, across = places[child] - RIM * along, HALF_TIP * np.array([-along[1], along[0]])
+    back = end - TIP * along
+    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in (end, back + across, back - across))
+    return f'<polygon class="a" points="{corners}"/>'
+
+
+def _dot(place: Floats, name: str, label: str, orbit: int, observed: bool) -> str:
+    thick = " seen" if observed else ""
+    bold = ' class="seen"' if observed else ""
+    return (
+        f"<g><title>{safe(name)}</title>"
+        f'<circle class="v o{orbit % 8}{thick}" cx="{place[0]:.0f}" cy="{place[1]:.0f}" r="6"/>'
+        f'<text{bold} x="{place[0]:.0f}" y="{place[1] - 9:.0f}" text-anchor="middle">{label}</text>'
+        "</g>"
+    )
+
+
+def _arrows(model: Model, seen: Sequence[int]) -> list[tuple[int, int]] | None:
+    """Parents and children by their places among those that are seen; None if there are none.
+
+    Causes of a noisy gate point to its child, past the helpers between them.
     """
+    families = families_of(model.graph)
+    if families is None or all(len(family.scope) < 2 for family in families):
+        return None
+    if not all(_is_conditional(model, family) for family in families):
+        return None
+    place_of = {variable: place for place, variable in enumerate(seen)}
+
+    def causes(variable: int) -> set[int]:
+        family = families[variable]
+        parents = [v for axis, v in enumerate(family.scope) if axis != family.axis]
+        return {
+            cause
+            for parent in parents
+            for cause in ([place_of[parent]] if parent in place_of else causes(parent))
+        }
+
+    return [(cause, place) for place, child in enumerate(seen) for cause in sorted(causes(child))]
+
+
+def _is_conditional(model: Model, family: Family) -> bool:
+    """Whether a table has probabilities: they add up to one, whatever the parents are."""
+    sums = np.exp(model.graph.full_table(family.factor)).sum(axis=family.axis)
+    return bool(np.allclose(sums, 1.0, atol=ROUNDED))
+
+
+def _pair(a: int, b: int) -> tuple[int, int]:
+    return min(a, b), max(a, b)
+
+
+def _edges(model: Model, seen: Sequence[int]) -> list[tuple[int, int]]:
+    """Pairs of variables that share a factor, by their places among those that are seen."""
     graph, pairs = model.graph, set()
     place_of = {variable: place for place, variable in enumerate(seen)}
-    causes: dict[int, list[int]] = {}  # of what a helper has so far
     for factor in range(graph.factors):
-        members = graph.scope_of(factor).tolist()
-        scope = sorted(place_of[v] for v in members if v in place_of)
+        scope = sorted(place_of[v] for v in graph.scope_of(factor).tolist() if v in place_of)
         pairs |= {(a, b) for place, a in enumerate(scope) for b in scope[place + 1 :]}
-        before = [cause for v in members[:-1] for cause in causes.get(v, [])]
-        if members and members[-1] not in place_of:
-            causes[members[-1]] = [*before, *scope]
-        elif before:
-            child = place_of[members[-1]]
-            pairs |= {(min(cause, child), max(cause, child)) for cause in before}
     return sorted(pairs)
 
 
@@ -414,6 +480,13 @@ def _turn(places: Floats, edges: list[tuple[int, int]]) -> Floats:
         axes = np.linalg.svd(centred, full_matrices=False)[2]
     turned: Floats = centred @ axes.T if len(centred) > 1 else centred
     return turned if np.ptp(turned[:, 0]) >= np.ptp(turned[:, 1]) else turned[:, ::-1]
+
+
+def _point_down(places: Floats, arrows: Sequence[tuple[int, int]]) -> Floats:
+    """Let most arrows point down, and to the right."""
+    along = sum((places[child] - places[parent] for parent, child in arrows), np.zeros(2))
+    pointed: Floats = places * np.where(along < 0, -1.0, 1.0)
+    return pointed
 
 
 def _height(places: Floats) -> int:

@@ -258,12 +258,14 @@ def sample_log_z(
     packs: int = PACKS,
     threads: int = 1,
     executor: Executor | None = None,
+    show: Callable[[float, str], None] | None = None,
 ) -> SampledLogZ:
     """Cool packs down until the schedule is fulfilled: so many rungs, seconds, or an error.
 
-    With an `executor` its workers cool them. Ctrl-C gives what the last complete pass has found.
+    With an `executor` its workers cool them. `show` is told which share is done, and words
+    about it. Ctrl-C gives what the last complete pass has found.
     """
-    passes = _Passes(graph, schedule, seed, packs, threads, executor)
+    passes = _Passes(graph, schedule, seed, packs, threads, executor, show)
     with stop_on_ctrl_c(passes.stop):
         try:
             while not passes.interrupted and (rungs := passes.next_rungs()) is not None:
@@ -284,14 +286,16 @@ class _Passes:
         packs: int,
         threads: int,
         executor: Executor | None = None,
+        show: Callable[[float, str], None] | None = None,
     ) -> None:
-        self.begun = working_time()
+        self.begun, self.show = working_time(), show
         self.graph, self.schedule, self.seed = graph, schedule, seed
         self.packs, self.threads = packs, threads
         self.sender = None if executor is None else Sender(executor)
         self.ladder = first_ladder(graph, seed=seed)
         self.done: list[AnnealedPack] = []
         self.rungs: list[int] = []
+        self.begun_rungs = self.passed_rungs = 0
         self.last_seconds = 0.0
         self.interrupted = self.late = False
 
@@ -322,12 +326,33 @@ class _Passes:
     def stop(self) -> None:
         self.interrupted = True
 
-    def is_stopped(self) -> bool:
+    def pass_rung(self) -> bool:
+        """Show how far it is after a rung; gives whether the passes were stopped."""
+        self.passed_rungs += 1
+        if self.show is not None:
+            self.show(self._share_done(), self._describe())
         return self.interrupted or was_interrupted()
+
+    def _share_done(self) -> float:
+        """How much of all seconds, of all rungs, or of this pass is done."""
+        if self.schedule.seconds is not None:
+            return min(1.0, (working_time() - self.begun) / self.schedule.seconds)
+        samples = self.schedule.samples
+        rungs = self.begun_rungs if samples is None else samples + max(1, samples // 2)
+        before = 0 if samples is None else sum(self.rungs)
+        return min(1.0, (before + self.passed_rungs) / max(1, rungs))
+
+    def _describe(self) -> str:
+        words = f"pass {len(self.done) + 1}, {self.begun_rungs:,} temperatures"
+        if not self.done:
+            return words
+        value, error = self.estimate()
+        return f"{words}, log Z {value:.6g} ± {error:.2g} so far"
 
     def run(self, rungs: int) -> None:
         """Make a pass; one that is interrupted, or not over in time, does not count."""
         begun = working_time()
+        self.begun_rungs, self.passed_rungs = rungs, 0
         try:
             cooled = self._cool(refine_ladder(self.ladder, rungs))
         except LimitError:
@@ -347,7 +372,7 @@ class _Passes:
             "seed": self.seed,
             "number": len(self.done),
             "packs": self.packs,
-            "stopped": self.is_stopped,
+            "stopped": self.pass_rung,
         }
         if self.sender is None:
             return cool_down(self.graph, betas, **how, threads=self.threads)

@@ -254,11 +254,11 @@ def test_rows_are_cut_into_pieces_that_fit(monkeypatch):
     pieces = answering.chunks
     monkeypatch.setattr(answering, "chunks", lambda one, rows, memory: pieces(one, rows, 1))
     told = []
-    apart = om.predict(model, frame, progress=lambda done, rows: told.append((done, rows)))
+    apart = om.predict(model, frame, progress=lambda share, words: told.append((share, words)))
     np.testing.assert_allclose(whole, apart, atol=1e-14)
     assert len(told) > 10
-    assert told[-1] == (80, 80)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (1.0, "80 of 80 rows")
+    assert [share for share, _ in told] == sorted(share for share, _ in told)
 
 
 def sampled_scores(models):
@@ -359,8 +359,8 @@ def test_ctrl_c_gives_the_rows_so_far(monkeypatch):
     pieces = answering.chunks
     monkeypatch.setattr(answering, "chunks", lambda one, rows, memory: pieces(one, rows, 1))
 
-    def interrupt(done, rows):
-        if done > 40:
+    def interrupt(share, words):
+        if share > 0.5:
             raise KeyboardInterrupt
 
     with pytest.warns(UserWarning, match="interrupted"):
