@@ -51,7 +51,7 @@ def test_formulas_of_programs_are_answered():
 def test_about_lists_the_most_informative_first(model, tmp_path):
     done = orbitmc("ask", model, "--about", "rain")
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert lines[0] == ["variable", "nats", "verdict"]
+    assert lines[0] == ["variable", "bits", "verdict"]
     assert [line[0] for line in lines[1:]] == ["grass", "mood"]
     path = tmp_path / "about.csv"
     assert orbitmc("ask", model, "--about", "rain", "-q", "mood", "-o", path).returncode == 0

@@ -317,7 +317,7 @@ def ask(
         ", ".join(dict.fromkeys(estimate.verdict for estimate in estimates.values())),
         estimates.converged,
         table=lambda: (
-            f"{estimates[ANSWER]}\n" if event else report.estimates_table(estimates, "nats")
+            f"{estimates[ANSWER]}\n" if event else report.estimates_table(estimates, "bits")
         ),
         json=lambda: report.estimates_json(estimates),
         csv=lambda: report.estimates_csv(estimates),

@@ -1,7 +1,8 @@
-"""What knowing one variable says about another: their mutual information, in nats."""
+"""What knowing one variable says about another: their mutual information, in bits."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
@@ -50,7 +51,7 @@ def information(
 ) -> Estimates:
     """Say how much each candidate would tell about a target, the most informative one first.
 
-    The mutual information of two variables given the evidence, in nats: by how much observing one
+    The mutual information of two variables given the evidence, in bits: by how much observing one
     lowers the entropy of the other, on average. Unless `candidates` are named, all other variables
     that are not observed are. Of a program, names are ground atoms.
 
@@ -58,7 +59,7 @@ def information(
     >>> model = om.read("examples/sprinkler.bif")
     >>> found = om.information(model, "rain", evidence={"grass": "wet"})
     >>> [(name, round(float(one), 4)) for name, one in found.items()]
-    [('sprinkler', 0.3222), ('season', 0.246)]
+    [('sprinkler', 0.4648), ('season', 0.3549)]
     """
 
     def bind(view: View) -> InformationQuestion:
@@ -140,19 +141,20 @@ class InformationQuestion:
 
 
 def _information(table: Floats) -> float:
-    """The mutual information of the two axes of a table of probabilities."""
+    """The mutual information of the two axes of a table of probabilities, in bits."""
     apart = np.outer(table.sum(axis=1), table.sum(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = xlogy(table, table / np.where(apart > 0, apart, 1.0))
-    nats = float(logs.sum())
-    return nats if nats > ROUNDING else 0.0
+    bits = float(logs.sum()) / LN_2
+    return bits if bits > ROUNDING else 0.0
 
 
 def _sort_by_information(estimates: dict[str, Estimate]) -> dict[str, Estimate]:
     return dict(sorted(estimates.items(), key=lambda pair: -pair[1].value))
 
 
-ROUNDING = 1e-14  # nats: what is smaller is an error of sums
+LN_2 = math.log(2.0)  # nats in a bit
+ROUNDING = 1e-14  # bits: what is smaller is an error of sums
 
 
 class PairsFeature:
@@ -185,7 +187,7 @@ def _jackknife(
     seen = noted.over(pair_sums)
     means = column_means(pair_sums, noted.recorded, noted.lanes)
     value, spread = jackknife(lambda sums: _information(_table(sums, pair)), means)
-    value, error = max(0.0, value), max(spread, float((1.0 / seen.states).max()))
+    value, error = max(0.0, value), max(spread, float((1.0 / seen.states).max()) / LN_2)
     half = half_width(error, means.shape[1])
     places = {v: k for k, v in enumerate(feature.variables.tolist())}
     verdicts = [noted.verdicts[places[v]] for v in pair.variables.tolist()]

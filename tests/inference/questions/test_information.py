@@ -19,7 +19,7 @@ def sprinkler():
 
 def entropy(table):
     p = table[table > 0]
-    return float(-(p * np.log(p)).sum())
+    return float(-(p * np.log2(p)).sum())
 
 
 def mutual(truth, first, second):
@@ -69,7 +69,7 @@ def test_noise_is_not_taken_for_information(monkeypatch):
         om.information(model, "A", ["B"], method="gibbs", samples=20, seed=seed)["B"]
         for seed in range(10)
     ]
-    noise = 9 / (2 * 20 * 256)  # of 5120 independent states, to first order
+    noise = 9 / (2 * 20 * 256 * np.log(2))  # of 5120 independent states, to first order
     assert np.mean([one.value for one in found]) < 0.7 * noise
     assert all(one.low == 0.0 for one in found)
 
