@@ -109,7 +109,7 @@ def require_values(settings: Any) -> None:
     kind: type = type(settings)
     for setting in settings_of(kind).values():
         value = getattr(settings, setting.name)
-        if not setting.accepts(value):
+        if value is not setting.default and not setting.accepts(value):
             raise setting.refusal(value)
 
 

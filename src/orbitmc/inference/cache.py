@@ -54,6 +54,7 @@ class WeakCache:
     def __init__(self, most: int, most_bytes: int = 2**27) -> None:
         self.most, self.most_bytes = most, most_bytes
         self._found: OrderedDict[Key, tuple[weakref.ref[Any], Any, int]] = OrderedDict()
+        self._taken = 0  # bytes of all of them
         self._lock = threading.Lock()
 
     def of(
@@ -72,8 +73,10 @@ class WeakCache:
                 return known[1]  # type: ignore[no-any-return]
         value = make()
         with self._lock:
-            self._found[place] = (weakref.ref(owner), value, size_of(value))
-            self._found.move_to_end(place)
+            self._drop(place)
+            size = size_of(value)
+            self._found[place] = (weakref.ref(owner), value, size)
+            self._taken += size
             if self._is_full():
                 self._forget()
         return value
@@ -82,15 +85,24 @@ class WeakCache:
         return len(self._found)
 
     def _is_full(self) -> bool:
-        taken = sum(size for _, _, size in self._found.values())
-        return len(self._found) > self.most or taken > self.most_bytes
+        return len(self._found) > self.most or self._taken > self.most_bytes
 
     def _forget(self) -> None:
-        """Let go what belonged to objects that are gone, and what was asked for longest ago."""
+        """Let go what belonged to objects that are gone, and what was asked for longest ago.
+
+        Of too many an eighth goes at once, so that the next ones do not look through all again.
+        """
         for place in [place for place, (owner, *_) in self._found.items() if owner() is None]:
-            del self._found[place]
+            self._drop(place)
+        if len(self._found) > self.most:
+            for place in list(self._found)[: max(1, self.most // 8)]:
+                self._drop(place)
         while len(self._found) > 1 and self._is_full():
-            self._found.popitem(last=False)
+            self._drop(next(iter(self._found)))
+
+    def _drop(self, place: Key) -> None:
+        *_, size = self._found.pop(place, (None, None, 0))
+        self._taken -= size
 
 
 MOST_VARIABLES, MOST_FACTORS = 2_000, 20_000  # more take seconds, before it is known what for
