@@ -66,3 +66,21 @@ def test_problems_that_are_there_already_are_not_measured_again(board):
     after, said = run(board, "--seconds", "1", "2")
     assert " 1 s: exact" not in said
     assert before["problems"]["Chain_1"]["1"] == after["problems"]["Chain_1"]["2"]
+
+
+def test_published_answers_beyond_what_neighbours_allow_are_named(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    import uai_scoreboard
+
+    weights = np.array([[3.0, 1.0], [2.0, 4.0]])
+    model = om.model(
+        {name: ["0", "1"] for name in "abc"}, [(["a", "b"], weights), (["b", "c"], weights)]
+    )
+    odds = [given_a * given_c for given_a in (1 / 3, 2) for given_c in (2 / 3, 4)]
+    lowest, highest = (bound(one / (1 + one) for one in odds) for bound in (min, max))
+    for inside in (lowest + 1e-4, highest - 1e-4):
+        found = uai_scoreboard.check_range(model, {}, "b", np.array([1 - inside, inside]))
+        assert found.startswith("not confirmed")
+    for outside in (lowest - 0.01, highest + 0.01):
+        found = uai_scoreboard.check_range(model, {}, "b", np.array([1 - outside, outside]))
+        assert found.startswith("confirmed")
