@@ -125,7 +125,7 @@ def _curve(prepared: Any, kernel: Any, truth: Any, seed: int, before: float, mos
     def watch(run: om.Run) -> None:
         spent = time.process_time() - begun
         seconds.extend([before + spent] * (len(run.snapshots) - len(seconds)))
-        if before + spent > 1.5 * most:
+        if run.snapshots and before + spent > 1.5 * most:
             run.stop()
 
     schedule = om.Schedule(samples=10**7, warm_up=WARM_UP, snapshots=True)

@@ -31,7 +31,8 @@ def test_a_grid_is_counted(tmp_path):
 
 def test_what_is_too_dear_says_why(tmp_path):
     found = checked(grid(tmp_path, side=40), "--memory", "1G")
-    assert "GiB" in found["exact"]["refusal"] or "entries" in found["exact"]["refusal"]
+    reasons = ("GiB", "entries", "in the time there is")  # the last on a busy machine
+    assert any(words in found["exact"]["refusal"] for words in reasons)
     assert found["sampling_bytes"] > 40 * 40 * 256
 
 

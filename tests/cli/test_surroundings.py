@@ -176,7 +176,7 @@ def test_an_early_end_leaves_nothing_behind(tmp_path):
 
 
 def test_a_program_in_the_background_ignores_ctrl_c(tmp_path):
-    words = ("infer", grid(tmp_path), "--method", "gibbs", "--seconds", "4", "--set", "warm_up=9")
+    words = ("infer", grid(tmp_path), "--method", "gibbs", "--samples", "200000")
     process = start(*words, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     while " samples, " not in process.stderr.readline():
         assert process.poll() is None

@@ -352,7 +352,7 @@ def test_equal_causes_are_symmetric_and_pictures_join_them_to_their_child(tmp_pa
     assert "order        24" in done.stdout
     assert "causes" not in done.stdout
     picture = model._repr_html_()
-    assert "5 variables and the 4 pairs that share a factor" in picture
+    assert "5 variables and the 4 arrows between them" in picture
     assert "causes" not in picture
     wide, _ = forty(np.random.default_rng(6))
     om.write(wide, tmp_path / "forty.json")

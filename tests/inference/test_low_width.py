@@ -100,7 +100,7 @@ def test_without_zeros_nothing_of_blocks_is_loaded():
         ({"method": "mcsat", "base": "low-width"}, "not for mcsat"),
         (
             {"method": "gibbs", "base": "high-width"},
-            "expected gibbs, mcsat, low-width, partition or counts",
+            "expected gibbs, mcsat, low-width, relations or counts",
         ),
     ],
 )

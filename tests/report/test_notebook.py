@@ -27,7 +27,7 @@ def test_a_model_is_drawn_with_its_sizes(sprinkler):
     text = shown(sprinkler)
     assert "4 variables of 2 to 3 values, 4 factors" in text
     assert text.count("<circle") == 4
-    assert text.count('class="e"') == 5  # pairs that share a factor
+    assert text.count('class="e"') == 4  # arrows of a network
 
 
 def test_a_lattice_is_drawn_level():
