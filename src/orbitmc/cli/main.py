@@ -24,6 +24,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "draw": ("questions", f"orbitmc draw {SPRINKLER} -e grass=wet -n 1000 -o states.csv"),
     "best": ("questions", f"orbitmc best {SPRINKLER} -e grass=wet -k 3"),
     "predict": ("predict", f"orbitmc predict {SPRINKLER} examples/days.csv -q rain -o rain.csv"),
+    "explore": ("explore", f"orbitmc explore {SPRINKLER} -e grass=wet"),
     "sweep": ("questions", "orbitmc sweep examples/ring.uai --beta 0.1:1:10"),
     "compare": ("compare", f"orbitmc compare {SPRINKLER} --seconds 2 --seeds 2"),
     "symmetry": ("model_files", "orbitmc symmetry examples/ring.uai --exact-only"),
