@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,9 +30,9 @@ Message = dict[str, Any]
 
 FIRST_SECONDS = 0.5  # of sampling before the first bars; each later run takes twice as long
 LOOK_SECONDS = 60.0  # of sampling in all, unless settings say otherwise
-SIDE_SECONDS = 3.0  # for each of the other questions
-SAMPLED_SECONDS = 1.5  # for those that are sampled, within that
-RUNS_BEFORE = 2  # the other questions, where bars are sampled
+SIDE_SECONDS = 6.0  # for each of the other questions
+SAMPLED_SECONDS = 3.0  # for those that are sampled, within that
+RUNS_BEFORE = 3  # the other questions, where bars are sampled
 LISTED = 8  # rows of what changed and of what to observe
 NOISE = 3.0  # standard errors: a sampled change that is smaller is none
 LEAST_BITS = 5e-4
@@ -40,9 +41,17 @@ SMALL = 1e-300
 
 @dataclass
 class Known:
-    """The last answers about some evidence: those about all names, or about those on the page."""
+    """The last answer about some evidence, and the seconds of the run that gave it."""
 
     marginals: Marginals | None = None
+    seconds: float = 0.0
+
+    def tells(self, names: Sequence[str] | None) -> bool:
+        """Whether the answer is about these names, or about all."""
+        if self.marginals is None or names is None:
+            return self.marginals is not None
+        index = self.marginals.columns.index
+        return all(name in index for name in names)
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,7 @@ class Asked:
     earlier: Known = field(default_factory=Known)
     known: Known = field(default_factory=Known)
     render: Callable[[Marginals], Message] | None = None
+    nearest: Callable[[str], list[str]] | None = None
 
 
 def answers(subject: Subject, asked: Asked) -> Iterator[Message]:
@@ -89,7 +99,13 @@ def _sharpen(subject: Subject, asked: Asked) -> Iterator[Marginals]:
     target = settings.standard_error or 0.0
     whom, evidence = subject.ask(asked.evidence, asked.shown)
     names = asked.shown if isinstance(whom, Model) else None
-    while True:
+    known = asked.known
+    if known.tells(names) and known.marginals is not None:
+        yield known.marginals
+        if known.marginals.about.is_exact:
+            return
+        seconds, most = 2.0 * known.seconds, most - known.seconds
+    while seconds >= FIRST_SECONDS:
         limits = replace(settings, seconds=seconds, standard_error=None)
         marginals = inference.marginals(
             whom, evidence, query=names, settings=limits, progress=False
@@ -98,15 +114,13 @@ def _sharpen(subject: Subject, asked: Asked) -> Iterator[Marginals]:
             raise KeyboardInterrupt
         if not asked.evidence:
             subject.know(marginals)
-        asked.known.marginals = marginals
+        known.marginals, known.seconds = marginals, seconds
         yield marginals
         error = float(marginals.columns.standard_error.max(initial=0.0))
         if marginals.about.is_exact or (marginals.converged and error <= target):
             return
         most -= seconds
         seconds = min(2.0 * seconds, most)
-        if seconds <= FIRST_SECONDS:
-            return
 
 
 def _bars(asked: Asked, marginals: Marginals) -> Message:
@@ -232,10 +246,11 @@ def _largest_move(old: Any, new: Any, place: int) -> Message:
 
 def _others(subject: Subject, asked: Asked, marginals: Marginals) -> Iterator[Message]:
     exact = marginals.about.is_exact
-    for question in (_weight, _best, _next):
-        yield _within(question, subject, asked, exact)
+    yield _within(_weight, subject, asked, exact)
+    yield _within(_next, subject, asked, exact)
     if exact and asked.shown is not None:
         yield from _everywhere(subject, asked)
+    yield _within(_best, subject, asked, exact)
 
 
 def _within(
@@ -314,9 +329,9 @@ def _next(subject: Subject, asked: Asked, exact: bool) -> Message:
     if not target or target in asked.evidence or target in subject.fixed:
         return {"none": True, "target": target}
     assert asked.known.marginals is not None
-    shown = list(asked.known.marginals if asked.shown is None else asked.shown)
-    left = [name for name in shown if name not in (target, *asked.evidence, *subject.fixed)]
-    candidates = left[:MOST_CANDIDATES]
+    known = {target, *asked.evidence, *subject.fixed}
+    near = asked.known.marginals if asked.nearest is None else asked.nearest(target)
+    candidates = list(islice((name for name in near if name not in known), MOST_CANDIDATES))
     if not candidates:
         return {"none": True, "target": target}
     whom, evidence = subject.ask(asked.evidence, [target, *candidates])
@@ -326,12 +341,11 @@ def _next(subject: Subject, asked: Asked, exact: bool) -> Message:
     rows = [
         {"name": name, "bits": float(each.value) / math.log(2), "tone": tone(each.verdict)}
         for name, each in list(found.items())[:LISTED]
+        if each.value >= LEAST_BITS
     ]
-    few = (
-        f"of the {len(candidates)} nearest"
-        if asked.shown is not None or len(left) > len(candidates)
-        else ""
-    )
+    left = len(subject.names) - len(known | set(candidates))
+    which = "first" if asked.nearest is None else "nearest"
+    few = f"of the {which} {len(candidates)}" if left else ""
     return {"target": target, "rows": rows, "of": few}
 
 
@@ -354,8 +368,9 @@ def _most_uncertain(asked: Asked) -> str:
 
 def _everywhere(subject: Subject, asked: Asked) -> Iterator[Message]:
     """What changed most in all of a model of which the page shows a part."""
-    whole = replace(asked, shown=None, render=None)
+    whole = replace(asked, shown=None, render=None, known=Known())
     marginals = next(_sharpen(subject, whole))
+    asked.known.marginals = marginals
     yield _changes(whole, marginals)
 
 

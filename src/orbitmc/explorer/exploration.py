@@ -291,6 +291,7 @@ class Exploration:
             self.earlier,
             self.known,
             self._render,
+            None if self.drawing is None else self.drawing.nearest,
         )
         self._worker.start(partial(answers, self.subject, asked))
 

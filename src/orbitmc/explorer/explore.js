@@ -305,6 +305,7 @@ class Explorer {
     }
     this.parts.conflict.whole.hidden = true;
     this.parts.chosen.whole.hidden = true;
+    for (const key of ["changed", "best", "next"]) this.empty(key, "…");
     this.buildCopy();
   }
 
@@ -377,7 +378,9 @@ class Explorer {
       report: () => this.showReport(message),
     }[message.say];
     const stale = message.version !== undefined && message.version < this.state.version;
-    if (act && !stale) act();
+    if (!act || stale) return;
+    if (this.parts[message.say]) this.parts[message.say].whole.classList.remove("omx-waiting");
+    act();
   }
 
   showModel(message) {
@@ -510,6 +513,7 @@ class Explorer {
     this.state = state;
     this.badge.textContent = "…";
     this.parts.conflict.whole.hidden = true;
+    for (const key of ["changed", "best", "next"]) this.parts[key].whole.classList.add("omx-waiting");
     this.undo.disabled = state.place === 0;
     this.redo.disabled = state.place >= state.total - 1;
     this.forget.disabled = !Object.keys(state.evidence).length;
@@ -542,7 +546,7 @@ class Explorer {
 
   showAnswer(message) {
     this.pullDone();
-    this.answered = message.version;
+    this.canvas.classList.remove("omx-stale");
     this.rows = { ...(message.rows || (message.table && message.table.rows) || {}) };
     if (message.table) this.showTable(message.table);
     if (message.cells) this.showCells(message);
@@ -581,6 +585,8 @@ class Explorer {
       make("ul", {}, ...blamed),
     );
     whole.hidden = false;
+    this.canvas.classList.add("omx-stale");
+    for (const key of ["changed", "best", "next"]) this.parts[key].whole.classList.remove("omx-waiting");
     this.badge.textContent = "impossible";
     this.badge.dataset.tone = "doubt";
     this.words.textContent = message.words;
@@ -679,7 +685,7 @@ class Explorer {
       make("li", {}, this.link(row.name), make("span", { class: "omx-bits" }, `${bits(row.bits)} bit`)));
     body.replaceChildren(
       make("p", { class: "omx-quiet" }, `to learn about ${message.target}${message.of ? `, ${message.of}` : ""}`),
-      make("ol", {}, ...items),
+      items.length ? make("ol", {}, ...items) : make("p", {}, "nothing tells of it"),
     );
     return undefined;
   }

@@ -24,6 +24,7 @@ WIDTH, HEADING, ROW, THIN_ROW, PADDING = 190, 25, 17, 6, 7  # pixels of a box an
 MOST_ROWS = 8  # values that have a line of their own
 APART, BETWEEN, LANE, MARGIN = 22, 46, 14, 24  # boxes, layers, arrows that pass a layer, the rim
 SWEEPS, PASSES, PUSHES = 24, 40, 400
+CLOSE = 0.85  # times the size of a box: neighbours of a field, before boxes are pushed apart
 LEAST = 0.1  # pixels of a line
 SHAPE = 1.5  # times the root of the number of boxes is how many a layer may have
 LANE_WEIGHT = 4.0  # of a neighbour that only carries an arrow on: those become straight
@@ -291,7 +292,7 @@ def place_apart(heights: Sequence[float], edges: Sequence[Arrow]) -> Placed:
     """Boxes by their distances in the graph, none upon another; lines are straight."""
     count = len(heights)
     size = np.array([[WIDTH + 2 * APART, height + 2 * APART] for height in heights])
-    places = place_by_distance(count, list(edges)) * size.mean(axis=0).max() * 1.25
+    places = place_by_distance(count, list(edges)) * size.mean(axis=0).max() * CLOSE
     room = (size[:, None] + size[None]) / 2
     for _ in range(PUSHES):
         between = places[:, None] - places[None]

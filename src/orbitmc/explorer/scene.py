@@ -87,14 +87,18 @@ class Drawing:
         """The names that are drawn: all, or the nearest ones to a variable."""
         if self.is_whole:
             return self.names
-        reached = {self.index[centre]: None}
+        return sorted(self.nearest(centre), key=self.index.__getitem__)
+
+    def nearest(self, name: str) -> list[str]:
+        """As many names as are drawn at most, from a variable outwards."""
+        reached = {self.index[name]: None}
         queue = list(reached)
         for v in queue:
             for u in self.near[v]:
                 if u not in reached and len(reached) < MOST_BOXES:
                     reached[u] = None
                     queue.append(u)
-        return [self.names[v] for v in sorted(reached)]
+        return [self.names[v] for v in queue]
 
     def scene(self, centre: str) -> Message:
         """Boxes and lines, or the cells of a lattice, as the page draws them."""
