@@ -43,6 +43,7 @@ def explore(
     """Show a model in a browser: click evidence, and see what it changes."""
     if not 0 <= port < MOST_PORTS:
         raise InputError(f"--port {port}: expected a number below {MOST_PORTS:,}")
+    explorer.require_server()
     given = parse_assignments("explore", more)
     settings = options.settings_from(
         given, method=method, seconds=seconds, standard_error=error, seed=seed, memory=memory
@@ -67,14 +68,17 @@ def explore(
 
 def _serve(shown: "explorer.Explored", port: int, *, browser: bool, quiet: bool) -> int:
     """Serve a page until Ctrl-C, which is how this is meant to end."""
-    with Compiling(quiet=quiet), explorer.serving(shown, port) as (address, serve):
+    with (
+        suppress(KeyboardInterrupt),
+        Compiling(quiet=quiet),
+        explorer.serving(shown, port) as (address, serve),
+    ):
         print(address, flush=True)
         if not quiet:
             print_remark("the page is at this address, for this machine only; Ctrl-C ends it")
         if browser:
             threading.Thread(target=webbrowser.open, args=(str(address),), daemon=True).start()
-        with suppress(KeyboardInterrupt):
-            serve()
+        serve()
     return 0
 
 

@@ -36,10 +36,10 @@ def explore(
     `orbitmc explore` shows the same in a browser.
     """
     chosen = require_explorable(merge_options(settings, options))
-    require_program(model)
     if isinstance(model, Model):
         findings = findings_of(model, evidence)
     else:
+        require_program(model)
         require_plain(evidence, None)
         findings = {}
     python = ("import orbitmc as om", "")

@@ -98,7 +98,7 @@ class Exploration:
         """Say what there is; a page that was cut off brings its evidence along."""
         brought = message.get("evidence")
         if isinstance(brought, dict):
-            self.history = History(self._checked(brought))
+            self.history, self.known = History(self._checked(brought)), Known()
         self.send(
             {
                 "say": "model",
@@ -154,6 +154,7 @@ class Exploration:
         words = f"{name}: {_in_words(self.subject.values(name), finding)}"
         if going_on:
             self.history.replace(words, after)
+            self.known = Known()
             self._ask()
         else:
             drag = self._drag

@@ -270,7 +270,7 @@ class Explorer {
     this.root.replaceChildren(
       make(
         "div",
-        { class: "omx", onkeydown: (event) => this.shortcut(event) },
+        { class: "omx" },
         make(
           "div",
           { class: "omx-head" },
@@ -282,6 +282,8 @@ class Explorer {
         this.words,
       ),
     );
+    // a page is all ours; in a notebook only keys within the widget are
+    (this.root.id ? document : this.root).addEventListener("keydown", (event) => this.shortcut(event));
     this.parts = {};
     for (const [key, words] of [
       ["conflict", ""],

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 MOST_PAGES = 16  # at once: each has a thread
-MOST_BYTES, MOST_WAITING = 2**18, 32  # of a message, and of messages that were not read yet
+MOST_BYTES = 2**18  # of a message; the next one is read when it is dealt with
 CLOSING_SECONDS = 1
 TOO_MANY, POLICY = 1013, 1008  # codes with which a socket is closed
 KINDS = {"explore.js": "text/javascript", "explore.css": "text/css"}
@@ -218,7 +218,6 @@ def read_asset(name: str) -> str:
 
 def make_app(explored: Explored, address: Address) -> tuple[Starlette, Pages]:
     """The server as an application, and the pages that it has."""
-    extra("starlette.applications", "explore")
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route, WebSocketRoute
@@ -247,11 +246,16 @@ def listen(port: int) -> socket.socket:
         raise InputError(f"port {port}: {why}") from None
 
 
+def require_server() -> None:
+    """Refuse to begin where what serves pages is not installed."""
+    for library in ("starlette", "uvicorn", "websockets"):
+        extra(library, "explore")
+
+
 @contextmanager
 def serving(explored: Explored, port: int = 0) -> Iterator[tuple[Address, Callable[[], None]]]:
     """Take a port; gives the address, and what serves there until it is interrupted."""
-    for library in ("starlette", "uvicorn", "websockets"):
-        extra(library, "explore")
+    require_server()
     import uvicorn
 
     with listen(port) as taken:
@@ -265,7 +269,6 @@ def serving(explored: Explored, port: int = 0) -> Iterator[tuple[Address, Callab
             server_header=False,
             ws="websockets-sansio",
             ws_max_size=MOST_BYTES,
-            ws_max_queue=MOST_WAITING,
             timeout_graceful_shutdown=CLOSING_SECONDS,
         )
         server: Any = uvicorn.Server(config)
