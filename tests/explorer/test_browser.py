@@ -58,7 +58,7 @@ def test_a_click_is_evidence_and_undo_takes_it_back(chromium, served, sprinkler)
         assert is_same(window, sprinkler, {"grass": "wet", "rain": "light"})
 
 
-def test_a_bar_is_drawn_with_the_mouse(chromium, served, sprinkler):
+def test_a_bar_is_dragged_with_the_mouse(chromium, served, sprinkler):
     with Window(chromium, served) as window:
         bar = window.row("rain", "light").locator(".omx-bar").bounding_box()
         middle = bar["y"] + bar["height"] / 2

@@ -122,7 +122,7 @@ def test_steps_are_taken_back_and_taken_again(sprinkler):
         assert is_same(page.bars(), chances(sprinkler))
 
 
-def test_a_bar_that_is_drawn_brings_the_probability_there(sprinkler):
+def test_a_bar_that_is_dragged_brings_the_probability_there(sprinkler):
     with Page(sprinkler, {"grass": "wet"}) as page:
         before = page.bars()
         page.do("pull", name="rain", value="light", to=0.75, more=False)
@@ -134,7 +134,7 @@ def test_a_bar_that_is_drawn_brings_the_probability_there(sprinkler):
         assert is_same(page.bars(), chances(sprinkler, {"grass": "wet", "rain": weights}))
 
 
-def test_while_a_bar_is_drawn_there_is_one_step(sprinkler):
+def test_while_a_bar_is_dragged_there_is_one_step(sprinkler):
     with Page(sprinkler) as page:
         page.bars()
         for number, goal in enumerate((0.3, 0.5, 0.8)):
@@ -145,7 +145,7 @@ def test_while_a_bar_is_drawn_there_is_one_step(sprinkler):
         assert page.evidence == {}
 
 
-def test_a_bar_that_is_drawn_to_its_end_decides():
+def test_a_bar_that_is_dragged_to_its_end_decides():
     values = ("off", "on", "high")
     assert pulled([0.5, 0.3, 0.2], None, values, 1, 1.0) == "on"
     assert pulled([0.5, 0.3, 0.2], None, values, 1, 0.0) == (1.0, 0.0, 1.0)

@@ -40,7 +40,7 @@ def explore(
     debug: options.Debug = False,
     help_all: options.HelpAll = False,
 ) -> int:
-    """Show a model in a browser: click evidence, and see what it changes."""
+    """Show a model in a browser, to click evidence in."""
     if not 0 <= port < MOST_PORTS:
         raise InputError(f"--port {port}: expected a number below {MOST_PORTS:,}")
     explorer.require_server()

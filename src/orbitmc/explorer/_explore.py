@@ -34,6 +34,12 @@ def explore(
     where it begins. A sampled answer becomes sharper while one looks, for a minute in all unless
     `seconds` says otherwise, or until standard errors are `standard_error`. The command
     `orbitmc explore` shows the same in a browser.
+
+    >>> import orbitmc as om
+    >>> widget = om.explore(om.read("examples/sprinkler.bif"), {"grass": "wet"})
+    >>> widget.exploration.history.evidence
+    {'grass': 'wet'}
+    >>> widget.close()
     """
     chosen = require_explorable(merge_options(settings, options))
     if isinstance(model, Model):

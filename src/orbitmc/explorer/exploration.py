@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from orbitmc.inference.settings import Settings
 
 PAGE_ROWS, MOST_FOUND, STEPS_SENT = 100, 50, 100
-NEARLY = 0.005  # a bar that is drawn so near to an end is drawn to it
+NEARLY = 0.005  # a bar that is dragged so near to an end is drawn to it
 LONGEST_NAME = 10_000  # letters that are searched for
 
 
@@ -132,10 +132,10 @@ class Exploration:
             self._add(f"{name} unknown", left)
 
     def pull(self, message: Mapping[str, Any]) -> None:
-        """Bring the probability of a value to where its bar was drawn, by weights."""
+        """Bring the probability of a value to where its bar was dragged, by weights."""
         name, value, goal = self._name(message), message.get("value"), message.get("to")
         if value not in self.subject.values(name) or not isinstance(goal, int | float):
-            raise InputError(f"a bar of {quote(name)} is drawn: expected a value and a number")
+            raise InputError(f"a bar of {quote(name)} is dragged: expected a value and a number")
         going_on = bool(message.get("more")) and self._drag is not None and self._drag[0] == name
         if not going_on:
             if self.known.marginals is None or name not in self.known.marginals.columns.index:
@@ -205,9 +205,9 @@ class Exploration:
 
     def rows(self, message: Mapping[str, Any]) -> None:
         """Show another part of a table."""
-        first = message.get("first", 0)
+        begin = message.get("first", 0)
         text = str(message.get("text", ""))[:LONGEST_NAME].casefold()
-        self._table = (text, max(0, first) if isinstance(first, int) else 0)
+        self._table = (text, max(0, begin) if isinstance(begin, int) else 0)
         if self.known.marginals is not None:
             self.send({"say": "table", "version": self.version, **self._page(self.known.marginals)})
 
@@ -402,8 +402,8 @@ def pulled(
 ) -> Finding:
     """Weights that bring the probability of a value to a goal; at an end, what that decides.
 
-    >>> pulled([0.5, 0.5], None, ("off", "on"), 1, 0.8)
-    (0.25, 1.0)
+    >>> pulled([0.5, 0.5], None, ("off", "on"), 1, 0.75)[0]
+    0.3333333333333333
     >>> pulled([0.5, 0.5], None, ("off", "on"), 1, 1.0)
     'on'
     """
@@ -411,7 +411,9 @@ def pulled(
         return values[value]
     now = p[value]
     if not 0.0 < now < 1.0:
-        raise InputError("its probability is 0 or 1: take evidence back before a bar can be drawn")
+        raise InputError(
+            "its probability is 0 or 1: take evidence back before a bar can be dragged"
+        )
     known = (1.0,) * len(values) if before is None or isinstance(before, str) else before
     odds = 0.0 if goal <= NEARLY else goal / (1.0 - goal) * (1.0 - now) / now
     return scale([w * odds if k == value else w for k, w in enumerate(known)])

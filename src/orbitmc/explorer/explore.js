@@ -37,7 +37,7 @@ function bits(number) {
   return number >= 0.1 ? number.toFixed(2) : number.toPrecision(2);
 }
 
-// One value of a variable: a bar with its error, which is clicked or drawn.
+// One value of a variable: a bar with its error, which is clicked or dragged.
 
 class Row {
   constructor(explorer, name, value, first, thin) {
@@ -266,7 +266,7 @@ class Explorer {
       onpointerdown: (event) => this.pan(event),
     }, this.sizer);
     this.side = make("aside", { class: "omx-side", "aria-label": "what follows from the evidence" });
-    const hint = "Click a value to observe it, once more to take it back. Draw a bar to where you think it is.";
+    const hint = "Click a value to observe it, once more to take it back. Drag a bar to where you think it is.";
     this.root.replaceChildren(
       make(
         "div",
@@ -335,7 +335,7 @@ class Explorer {
     this.sendMessage(message);
   }
 
-  // A bar is drawn: one message is under way at a time, and the newest one waits.
+  // A bar is dragged: one message is under way at a time, and the newest one waits.
 
   beginPull() {
     this.pulling = { more: false, waiting: null, under: this.pulling ? this.pulling.under : false };
@@ -410,7 +410,7 @@ class Explorer {
     const svg = drawn("svg", { width: scene.width, height: scene.height, "aria-hidden": "true" });
     const marker = drawn("marker", {
       id: "omx-tip", viewBox: "0 0 8 8", refX: 7.5, refY: 4,
-      markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse",
+      markerWidth: 10, markerHeight: 10, markerUnits: "userSpaceOnUse", orient: "auto",
     });
     marker.append(drawn("path", { d: "M0 0.6L8 4L0 7.4z", class: "omx-tip" }));
     const defs = drawn("defs", {});
@@ -642,9 +642,9 @@ class Explorer {
     else {
       const nats = message.nats;
       const error = message.error > 0 ? ` ± ${precise(message.error)}` : "";
-      const chance = nats > -700 ? ` (P = ${precise(Math.exp(nats))})` : "";
+      const chance = nats > -700 ? `, P = ${precise(Math.exp(nats))}` : "";
       const soft = message.soft ? "; soft evidence counts by its weights" : "";
-      this.weight = `log-probability: ${nats.toFixed(4)} nats${error}${message.soft ? "" : chance}${soft}`;
+      this.weight = `log-probability ${nats.toFixed(4)}${error}${message.soft ? "" : chance}${soft}`;
     }
     this.root.dataset.nats = message.nats;
     this.showEvidence();

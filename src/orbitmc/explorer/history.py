@@ -37,7 +37,7 @@ class History:
         self.place += 1
 
     def replace(self, words: str, evidence: Findings) -> None:
-        """Say otherwise what the present step is: a bar is still being drawn."""
+        """Say otherwise what the present step is: a bar is still being dragged."""
         self.steps[self.place :] = [Step(words, dict(evidence))]
 
     def go(self, place: int) -> bool:
