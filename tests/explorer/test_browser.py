@@ -2,12 +2,15 @@
 
 import importlib.util
 import itertools
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 import orbitmc as om
+from orbitmc import explorer
+from orbitmc.explorer.server import read_asset
 from tests.explorer.browser import Window, browser, needs_chromium
 from tests.explorer.served import EXAMPLES, SPRINKLER, serve
 
@@ -274,3 +277,56 @@ def test_a_report_is_saved(chromium, served, tmp_path):
         text = Path(tmp_path / "report.html").read_text()
         assert "rain=light" in text
         assert "Marginals" in text
+
+
+NOTEBOOK = """<!doctype html><body><div id="cell"></div><script type="module">
+import widget from "./explore.js";
+let hear = () => {};
+const model = {
+  send: (message) => toPython(JSON.stringify(message)),
+  on: (event, act) => { hear = act; },
+  off: () => { hear = () => {}; },
+};
+setInterval(async () => { for (const one of await fromPython()) hear(one); }, 20);
+const cell = document.getElementById("cell");
+window.close_cell = widget.render({ model, el: cell });
+</script></body>"""
+
+
+def test_the_same_module_draws_a_widget(chromium, sprinkler):
+    """As a notebook does: messages go through a model that sends and hears."""
+    said = []
+    shown = explorer.explored(sprinkler, {}, om.Settings(), explorer.Origin())
+    exploration = explorer.Exploration(shown, said.append)
+    heard = []
+
+    def to_python(text):
+        heard.append(json.loads(text))
+        exploration.handle(heard[-1])
+
+    def from_python():
+        taken = said[:]
+        del said[: len(taken)]
+        return taken
+
+    page = chromium.new_page()
+    page.expose_function("toPython", to_python)
+    page.expose_function("fromPython", from_python)
+    script = {"body": read_asset("explore.js"), "content_type": "text/javascript"}
+    page.route("http://cell.test/explore.js", lambda route: route.fulfill(**script))
+    page.route(
+        "http://cell.test/", lambda route: route.fulfill(body=NOTEBOOK, content_type="text/html")
+    )
+    page.goto("http://cell.test/")
+    page.wait_for_selector('#cell[data-answered="1"]')
+    page.click('[data-name="grass"][data-value="wet"]')
+    page.wait_for_selector('#cell[data-answered="2"]')
+    p = om.marginals(sprinkler, {"grass": "wet"})["rain"]["light"]
+    shown = page.get_attribute('[data-name="rain"][data-value="light"]', "data-p")
+    assert float(shown) == pytest.approx(p, abs=1e-9)
+    page.evaluate("window.close_cell()")
+    page.wait_for_timeout(200)
+    assert heard[-1] == {"do": "pause"}
+    page.close()
+    exploration.close()
+    assert exploration.join(30)

@@ -1,11 +1,13 @@
 """The page is for who has its address, on this machine; all others are refused."""
 
 import http.client
+import os
 import socket
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,9 @@ from tests.explorer.served import EXAMPLES, SPRINKLER, ended, page_of, serve
 refusals = pytest.importorskip(
     "websockets.exceptions", reason="the extra `explore` is not installed"
 )
+
+
+sends_signals = pytest.mark.skipif(os.name == "nt", reason="Windows has no signals")
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +175,7 @@ def test_there_are_not_more_pages_than_it_can_serve(served):
         page.hear("answer")
 
 
+@sends_signals
 def test_ctrl_c_ends_it_as_it_should_end():
     with serve(SPRINKLER) as one, page_of(one) as page:
         page.hear("answer")
@@ -178,6 +184,7 @@ def test_ctrl_c_ends_it_as_it_should_end():
         assert "Traceback" not in said
 
 
+@sends_signals
 def test_ctrl_c_ends_a_sampled_answer(tmp_path):
     om.write(om.ising_grid(30, 30, 0.3, 0.1), tmp_path / "grid.uai")
     with serve(tmp_path / "grid.uai", "--method", "gibbs") as one, page_of(one) as page:
@@ -187,6 +194,7 @@ def test_ctrl_c_ends_a_sampled_answer(tmp_path):
         assert "Traceback" not in said
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
 def test_closing_the_page_ends_its_work(tmp_path):
     om.write(om.ising_grid(30, 30, 0.3, 0.1), tmp_path / "grid.uai")
     words = (tmp_path / "grid.uai", "--method", "gibbs", "--error", "1e-9")
@@ -258,6 +266,7 @@ def test_other_questions_load_nothing_of_it():
     assert "orbitmc.explorer" not in done.stdout.split()
 
 
+@sends_signals
 def test_sigterm_ends_it_too():
     with serve(SPRINKLER) as one:
         one.process.terminate()

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -134,7 +134,7 @@ class Exploration:
     def pull(self, message: Mapping[str, Any]) -> None:
         """Bring the probability of a value to where its bar was dragged, by weights."""
         name, value, goal = self._name(message), message.get("value"), message.get("to")
-        if value not in self.subject.values(name) or not isinstance(goal, int | float):
+        if value not in self.subject.values(name) or not _is_share(goal):
             raise InputError(f"a bar of {quote(name)} is dragged: expected a value and a number")
         going_on = bool(message.get("more")) and self._drag is not None and self._drag[0] == name
         if not going_on:
@@ -428,6 +428,10 @@ def _in_words(values: tuple[str, ...], finding: Finding) -> str:
     if isinstance(finding, str):
         return finding
     return ", ".join(f"{v} {w:.3g}" for v, w in zip(values, finding, strict=True))
+
+
+def _is_share(goal: object) -> TypeGuard[float]:
+    return isinstance(goal, int | float) and 0 <= goal <= 1
 
 
 def _are_weights(finding: list[Any], count: int) -> bool:

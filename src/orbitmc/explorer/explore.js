@@ -1,7 +1,7 @@
 // A model to click evidence in. The same module draws a page of `orbitmc explore` and a widget of a
 // notebook: both give it a way to send messages and to hear them. Names are only ever text.
 
-const MOVED = 4, STEP = 0.05, MOST_ROWS = 8, RETRY = 1500, LEAST_ZOOM = 0.25, MOST_ZOOM = 2;
+const MOVED = 4, STEP = 0.05, MOST_ROWS = 8, RETRY = 1500, LONGEST_RETRY = 60000, LEAST_ZOOM = 0.25, MOST_ZOOM = 2;
 const READABLE = 0.66;
 
 function make(tag, attributes = {}, ...children) {
@@ -666,7 +666,7 @@ class Explorer {
     const { body } = this.parts.best;
     if (message.words) return this.empty("best", message.words);
     this.best = message.values;
-    const chance = message.p === undefined ? "" : ` · probability ${precise(message.p)}`;
+    const chance = message.p > 0 ? ` · probability ${precise(message.p)}` : "";
     const items = Object.entries(message.values).map(([name, value]) =>
       make("li", {}, this.link(name), ` ${value}`));
     const left = message.left > 0 ? make("p", { class: "omx-quiet" }, `and ${message.left} more names`) : "";
@@ -966,18 +966,22 @@ function connect(root) {
   let socket;
   const send = (message) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
   const explorer = new Explorer(root, send);
+  let delay = RETRY;
   const open = (again) => {
     socket = new WebSocket(address);
     socket.onopen = () => {
       explorer.state.version = 0;
+      delay = RETRY;
       send(again ? { do: "begin", evidence: explorer.state.evidence } : { do: "begin" });
     };
     socket.onmessage = (event) => explorer.hear(JSON.parse(event.data));
     socket.onclose = (event) => {
-      const why = event.reason || "orbitmc explore has ended; this page works again when it runs at the same address";
+      const why = event.reason || "the connection has ended: perhaps orbitmc explore has, too";
       explorer.showTrouble({ words: why });
       explorer.badge.textContent = "not connected";
-      if (event.code !== 1008 && event.code !== 1013) setTimeout(() => open(true), RETRY);
+      if (event.code === 1008 || event.code === 1013) return;
+      setTimeout(() => open(true), delay);
+      delay = Math.min(2 * delay, LONGEST_RETRY);
     };
   };
   document.addEventListener("visibilitychange", () => send({ do: document.hidden ? "pause" : "resume" }));

@@ -269,6 +269,7 @@ def serving(explored: Explored, port: int = 0) -> Iterator[tuple[Address, Callab
             server_header=False,
             ws="websockets-sansio",
             ws_max_size=MOST_BYTES,
+            ws_per_message_deflate=False,  # on this machine it would only take time
             timeout_graceful_shutdown=CLOSING_SECONDS,
         )
         server: Any = uvicorn.Server(config)

@@ -105,7 +105,7 @@ class ModelSubject:
         self, evidence: Findings, names: Sequence[str] | None = None
     ) -> tuple[Model, Evidence | None]:
         seen: Evidence = dict(evidence)
-        if names is None:
+        if names is None or self.model.precision is not None:  # a part has no errors of tables
             return self.model, seen
         return needed_part(self.model, [*names, *evidence]), seen
 
