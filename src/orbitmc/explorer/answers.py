@@ -183,7 +183,13 @@ def _changes(asked: Asked, marginals: Marginals) -> Message:
     """The names whose probabilities changed most since the last click, in bits."""
     before = asked.earlier.marginals
     rows = [] if before is None else largest_changes(before, marginals)
-    return {"say": "changed", "version": asked.version, "rows": rows, "first": before is None}
+    return {
+        "say": "changed",
+        "version": asked.version,
+        "rows": rows,
+        "first": before is None,
+        "drawn": asked.shown is not None,
+    }
 
 
 def largest_changes(before: Marginals, after: Marginals) -> list[Message]:
@@ -369,9 +375,15 @@ def _most_uncertain(asked: Asked) -> str:
 def _everywhere(subject: Subject, asked: Asked) -> Iterator[Message]:
     """What changed most in all of a model of which the page shows a part."""
     whole = replace(asked, shown=None, render=None, known=Known())
-    marginals = next(_sharpen(subject, whole))
-    asked.known.marginals = marginals
-    yield _changes(whole, marginals)
+    end = time.monotonic() + SIDE_SECONDS
+    try:
+        with interrupt_when(lambda: time.monotonic() > end):
+            marginals = next(_sharpen(subject, whole))
+    except KeyboardInterrupt:
+        return
+    if marginals.about.is_exact:  # else what is known of the names on the page is better
+        asked.known.marginals = marginals
+        yield _changes(whole, marginals)
 
 
 def _blame(subject: Subject, asked: Asked, words: str) -> Iterator[Message]:

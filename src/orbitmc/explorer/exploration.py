@@ -280,14 +280,14 @@ class Exploration:
         """Say what is known, and let the answers come."""
         self.version += 1
         self.send(self._state())
-        shown = None
+        shown, target = None, self.target
         if self.drawing is not None and not self.drawing.is_whole:
-            shown = self.drawing.shown(self.centre)
+            shown, target = self.drawing.shown(self.centre), self.target or self.centre
         asked = Asked(
             self.version,
             self.history.evidence,
             shown,
-            self.target,
+            target,
             self.explored.settings,
             self.earlier,
             self.known,

@@ -217,11 +217,13 @@ class Box {
   }
 }
 
+let drawings = 0; // each has a tip of its own: a widget that is gone takes its own along
+
 // The whole of it: what is drawn on the left, what follows from it on the right.
 
 class Explorer {
-  constructor(root, sendMessage) {
-    Object.assign(this, { root, sendMessage });
+  constructor(root, sendMessage, isPage) {
+    Object.assign(this, { root, sendMessage, isPage, tip: `omx-tip-${(drawings += 1)}` });
     this.boxes = new Map();
     this.rows = {};
     this.before = {};
@@ -283,7 +285,7 @@ class Explorer {
       ),
     );
     // a page is all ours; in a notebook only keys within the widget are
-    (this.root.id ? document : this.root).addEventListener("keydown", (event) => this.shortcut(event));
+    (this.isPage ? document : this.root).addEventListener("keydown", (event) => this.shortcut(event));
     this.parts = {};
     for (const [key, words] of [
       ["conflict", ""],
@@ -388,7 +390,7 @@ class Explorer {
   showModel(message) {
     this.model = message;
     this.title.textContent = message.title || "Explore";
-    if (this.root.id) document.title = `${message.title || "model"} · orbitmc explore`;
+    if (this.isPage) document.title = `${message.title || "model"} · orbitmc explore`;
     this.finder.hidden = message.whole && message.kind !== "table" && message.kind !== "lattice";
     this.zoomers.hidden = message.kind === "table";
     this.search.placeholder = message.kind === "table" ? "filter" : `find one of ${message.total}`;
@@ -409,7 +411,7 @@ class Explorer {
   drawBoxes(scene) {
     const svg = drawn("svg", { width: scene.width, height: scene.height, "aria-hidden": "true" });
     const marker = drawn("marker", {
-      id: "omx-tip", viewBox: "0 0 8 8", refX: 7.5, refY: 4,
+      id: this.tip, viewBox: "0 0 8 8", refX: 7.5, refY: 4,
       markerWidth: 10, markerHeight: 10, markerUnits: "userSpaceOnUse", orient: "auto",
     });
     marker.append(drawn("path", { d: "M0 0.6L8 4L0 7.4z", class: "omx-tip" }));
@@ -418,7 +420,7 @@ class Explorer {
     svg.append(defs);
     this.lines = scene.lines.map((line) => {
       const path = drawn("path", { d: line.path, class: "omx-line" });
-      if (scene.kind === "network") path.setAttribute("marker-end", "url(#omx-tip)");
+      if (scene.kind === "network") path.setAttribute("marker-end", `url(#${this.tip})`);
       svg.append(path);
       return path;
     });
@@ -659,7 +661,8 @@ class Explorer {
     const items = message.rows.map((row) =>
       make("li", {}, this.link(row.name), make("span", { class: "omx-bits" }, `${bits(row.bits)} bit`),
         make("small", {}, `${row.value} ${percent(row.from)} → ${percent(row.to)}`)));
-    body.replaceChildren(make("ol", {}, ...items));
+    const which = message.drawn ? make("p", { class: "omx-quiet" }, "of those drawn here") : "";
+    body.replaceChildren(which, make("ol", {}, ...items));
   }
 
   showBest(message) {
@@ -948,7 +951,7 @@ class Explorer {
 // In a notebook: messages go through the widget.
 
 function render({ model, el }) {
-  const explorer = new Explorer(el, (message) => model.send(message));
+  const explorer = new Explorer(el, (message) => model.send(message), false);
   const hear = (message) => explorer.hear(message);
   model.on("msg:custom", hear);
   explorer.send({ do: "begin" });
@@ -965,7 +968,7 @@ function connect(root) {
   address.protocol = "ws:";
   let socket;
   const send = (message) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
-  const explorer = new Explorer(root, send);
+  const explorer = new Explorer(root, send, true);
   let delay = RETRY;
   const open = (again) => {
     socket = new WebSocket(address);

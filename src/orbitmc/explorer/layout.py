@@ -138,7 +138,8 @@ def _with_lanes(
         for place in range(layer[parent] + 1, layer[child]):
             if (parent, place) not in lanes:
                 lanes[parent, place] = len(layer) + len(lanes)
-                layers[place].append(lanes[parent, place])
+                among = layers[place]  # in the middle: its boxes may all have the same parent
+                among.insert(len(among) // 2, lanes[parent, place])
             chain.append(lanes[parent, place])
         chains.append([*chain, child])
     return chains, layers
