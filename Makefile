@@ -69,6 +69,7 @@ picture: $(READY)  ## draw the pictures of the README and of the pages again
 	$(BIN)/python docs/picture.py
 	$(BIN)/python docs/explanation/stuck_minority.py
 	$(BIN)/python docs/explanation/architecture_picture.py
+	$(BIN)/python docs/how-to/explore_picture.py
 
 benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; about three hours
 	$(BIN)/python benchmarks/peers.py
@@ -113,6 +114,8 @@ $(READY): $(DEMO_READY)
 	    echo "pgmpy could not be installed: its networks will not be tested"
 	$(BIN)/python -m pip install --quiet --only-binary :all: "python-sat>=1.8.dev17" || \
 	    echo "python-sat could not be installed: its use will not be tested"
+	$(BIN)/python -m pip install --quiet --group browser || \
+	    echo "playwright could not be installed: pages will not be clicked in a browser"
 	@touch $@
 
 # an environment of its own: these libraries are large, and the package must work without them

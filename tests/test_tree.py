@@ -16,14 +16,14 @@ PACKAGES = [path.parent for path in sorted(ROOT.rglob("__init__.py")) if path.pa
 PLAN = {
     *("_util", "_numba", "_simd", "graph", "conditionals", "formats", "interop", "models", "mln"),
     *("groups", "symmetry", "kernels", "tuning", "sampling", "estimate", "exact", "inference"),
-    *("lifted", "compare", "report", "cli"),
+    *("lifted", "compare", "report", "explorer", "cli"),
 }
 # 250 and 35 of the plan, and what came since: lifted, exact, probing, hard relations, fringes,
 # tables, learning and states by counting, cells of constants, stuck places, ancestral groups,
 # models in time, noisy gates, observables, errors from learned tables, learning of programs and
 # of fields, marginal MAP, dual bounds, toulbar2 and the program that runs it, tables in files,
-# forests
-MOST_FILES, MOST_PACKAGES = 297, 36
+# forests, the explorer
+MOST_FILES, MOST_PACKAGES = 308, 37
 
 
 def test_there_are_the_packages_of_the_plan_and_nothing_loose_beside_them():
@@ -86,7 +86,7 @@ def test_a_question_about_a_kernel_would_be_seen():
 
 ARROW = re.compile(r"^\s*(?:from|import) orbitmc(?:\.(\w+)| import ([\w, ]+))", re.MULTILINE)
 BELOW_ALL = {"_util", "_numba", "_simd"}
-MOST_ARROWS = 60  # 55, and those of lifted: learning and chains of cells
+MOST_ARROWS = 65  # 55, those of lifted (learning and chains of cells), and of the explorer
 
 
 def arrows(home, text):

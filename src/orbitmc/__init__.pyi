@@ -1,6 +1,7 @@
 from orbitmc import compare as compare
 from orbitmc import estimate as estimate
 from orbitmc import exact as exact
+from orbitmc import explorer as explorer
 from orbitmc import formats as formats
 from orbitmc import graph as graph
 from orbitmc import groups as groups
@@ -25,6 +26,7 @@ from orbitmc.estimate.answers import Joint as Joint
 from orbitmc.estimate.answers import Sensitivity as Sensitivity
 from orbitmc.estimate.marginals import Marginal as Marginal
 from orbitmc.estimate.marginals import Marginals as Marginals
+from orbitmc.explorer._explore import explore as explore
 from orbitmc.formats.registry import write as write
 from orbitmc.graph.causal_influence import noisy_adder as noisy_adder
 from orbitmc.graph.causal_influence import noisy_and as noisy_and

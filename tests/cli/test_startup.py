@@ -102,6 +102,7 @@ VERBS = [
     "best",
     "predict",
     "sweep",
+    "explore",
     "compare",
     "symmetry",
     "check",

@@ -3,7 +3,8 @@
 In the main thread the first one is a request, so that it can strike at any time without losing
 samples. Python raises `KeyboardInterrupt` there only, and only that thread may install handlers.
 So a question in another thread looks, now and then, whether such an exception is on its way
-through the main thread, has ended it, or has ended a question there.
+through the main thread, has ended it, or has ended a question there. Whoever asks from a thread of
+his own may also say when nobody waits for the answer any more.
 """
 
 import signal
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 
 class _Interrupts(threading.local):
     before: list[KeyboardInterrupt] | None = None
+    is_over: Callable[[], bool] | None = None
 
 
 _heard = _Interrupts()
@@ -64,11 +66,30 @@ def _stop_all(number: int, frame: object) -> None:
         stop()
 
 
+@contextmanager
+def interrupt_when(is_over: Callable[[], bool]) -> Iterator[None]:
+    """Let questions of this thread end as by Ctrl-C once nobody waits for their answer.
+
+    >>> with interrupt_when(lambda: True):
+    ...     was_interrupted()
+    True
+    """
+    before = _heard.is_over
+    _heard.is_over = is_over if before is None else lambda: is_over() or before()
+    try:
+        yield
+    finally:
+        _heard.is_over = before
+
+
 def was_interrupted() -> bool:
     """Whether Ctrl-C has come since the question of this thread began to listen.
 
-    False in the main thread, where Ctrl-C is an exception of its own.
+    False in the main thread, where Ctrl-C is an exception of its own. Also whether nobody waits for
+    the answer any more.
     """
+    if _heard.is_over is not None and _heard.is_over():
+        return True
     before = _heard.before
     if before is None or threading.current_thread() is threading.main_thread():
         return False

@@ -141,7 +141,7 @@ def read_program(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
 ) -> "MarkovLogic":
     """Read a program and all pieces of evidence, files and atoms."""
-    files, texts = _split_pieces(pieces)
+    files, texts = split_pieces(pieces)
     return inference.read_logic(
         path,
         files,
@@ -161,7 +161,7 @@ def read_program(
 def logic_question(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
 ) -> ModelInput:
-    files, texts = _split_pieces(pieces)
+    files, texts = split_pieces(pieces)
     asked = read_program(path, pieces, memory, options)
     file = None if options.query_file is None else str(Path(options.query_file).resolve())
     record = {
@@ -172,7 +172,7 @@ def logic_question(
     return ModelInput(None, None, record, program=asked)
 
 
-def _split_pieces(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
+def split_pieces(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Tell files, also several with commas between, from atoms."""
     files: list[Path] = []
     texts: list[str] = []

@@ -25,6 +25,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "best": ("questions", f"orbitmc best {SPRINKLER} -e grass=wet -k 3"),
     "predict": ("predict", f"orbitmc predict {SPRINKLER} examples/days.csv -q rain -o rain.csv"),
     "sweep": ("questions", "orbitmc sweep examples/ring.uai --beta 0.1:1:10"),
+    "explore": ("explore", f"orbitmc explore {SPRINKLER} -e grass=wet"),
     "compare": ("compare", f"orbitmc compare {SPRINKLER} --seconds 2 --seeds 2"),
     "symmetry": ("model_files", "orbitmc symmetry examples/ring.uai --exact-only"),
     "check": ("model_files", f"orbitmc check {SPRINKLER} -e grass=wet"),

@@ -290,6 +290,28 @@ class MarkovLogic(HtmlRepr):
         """The atoms that a query means, known or not."""
         return self.asking(query).asked.names
 
+    def knowing(self, *evidence: str) -> "MarkovLogic":
+        """The same program with more evidence, lines of a database: `!Smokes(Anna)`, `0.3 P(A)`.
+
+        What was unknown before stays unknown, unless a line says otherwise.
+
+        >>> import orbitmc as om
+        >>> program = om.read_logic("examples/smokers.mln", "examples/smokers.db")
+        >>> round(program.knowing("!Cancer(Anna)").marginals()["Cancer(Bob)"]["true"], 3)
+        0.119
+        """
+        if not evidence:
+            return self
+        source = self.source
+        unknown = {name for name, atoms in source.atoms.atoms.items() if atoms.variables}
+        more = [parse_database(text, source.program, source="evidence") for text in evidence]
+        world = replace(source.world, opened=source.world.opened | unknown)
+        known = merge_databases([source.known, *more])
+        after = replace(source, known=known, world=world, affordable={})
+        if self.is_ground:
+            _ = after.ground  # small programs are, and are not counted
+        return replace(self, source=after)
+
     def explain(self, error: ContradictionError) -> ContradictionError:
         """Say a contradiction in terms of the program's formulas, where they are to blame."""
         rules = contradicting_rules(self.ground)

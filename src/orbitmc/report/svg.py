@@ -322,11 +322,13 @@ def draw_graph(
     if not 0 < count <= MOST_VARIABLES_DRAWN:
         return ""
     names, known, orbits = [model.names[place] for place in seen], evidence or {}, orbit_of or {}
-    arrows = _arrows(model, seen)
-    edges = _edges(model, seen) if arrows is None else sorted({_pair(*arrow) for arrow in arrows})
+    arrows = find_arrows(model, seen)
+    edges = (
+        find_edges(model, seen) if arrows is None else sorted({_pair(*arrow) for arrow in arrows})
+    )
     longest = LONG if count <= FEW_NAMES else SHORT
     labels = [_label(name, known.get(name, ""), longest) for name in names]
-    turned = _point_down(_turn(_layout(count, edges), edges), arrows or ())
+    turned = _point_down(_turn(place_by_distance(count, edges), edges), arrows or ())
     height = _height(turned)
     places = _untangle(_stretch(turned, height), labels, height)
     lines = "".join(_line(places, *pair) for pair in edges)
@@ -381,7 +383,7 @@ def _dot(place: Floats, name: str, label: str, orbit: int, observed: bool) -> st
     )
 
 
-def _arrows(model: Model, seen: Sequence[int]) -> list[tuple[int, int]] | None:
+def find_arrows(model: Model, seen: Sequence[int]) -> list[tuple[int, int]] | None:
     """Parents and children by their places among those that are seen; None if there are none.
 
     Causes of a noisy gate point to its child, past the helpers between them.
@@ -415,7 +417,7 @@ def _pair(a: int, b: int) -> tuple[int, int]:
     return min(a, b), max(a, b)
 
 
-def _edges(model: Model, seen: Sequence[int]) -> list[tuple[int, int]]:
+def find_edges(model: Model, seen: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of variables that share a factor, by their places among those that are seen."""
     graph, pairs = model.graph, set()
     place_of = {variable: place for place, variable in enumerate(seen)}
@@ -425,7 +427,7 @@ def _edges(model: Model, seen: Sequence[int]) -> list[tuple[int, int]]:
     return sorted(pairs)
 
 
-def _layout(count: int, edges: list[tuple[int, int]]) -> Floats:
+def place_by_distance(count: int, edges: list[tuple[int, int]]) -> Floats:
     """Places whose distances are near those in the graph (stress, Kamada and Kawai 1989)."""
     apart = _distances(count, edges)
     weight = apart**-2.0
