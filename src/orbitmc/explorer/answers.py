@@ -345,7 +345,7 @@ def _next(subject: Subject, asked: Asked, exact: bool) -> Message:
         whom, target, candidates, evidence, settings=_side_settings(asked, exact), progress=False
     )
     rows = [
-        {"name": name, "bits": float(each.value) / math.log(2), "tone": tone(each.verdict)}
+        {"name": name, "bits": float(each.value), "tone": tone(each.verdict)}
         for name, each in list(found.items())[:LISTED]
         if each.value >= LEAST_BITS
     ]
