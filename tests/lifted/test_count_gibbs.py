@@ -16,7 +16,7 @@ from orbitmc.inference import cell_sampling
 from orbitmc.kernels import _count_gibbs
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import outcomes, restorer
-from orbitmc.lifted import NotLiftableError, build_cell_chain, count_gibbs
+from orbitmc.lifted import NotLiftableError, build_cell_chain, coordinates, count_gibbs
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.grounding import World, atom_tables
 from orbitmc.mln.language.parser import parse
@@ -322,7 +322,8 @@ def test_auto_samples_cells_of_programs_that_are_too_large(monkeypatch):
     logic = read(people + rules, "\n".join(sorted(facts)) + "\n", opened=["F"])
     assert isinstance(logic.source.lifting, str)
     refusal = om.inference.counting_cost(logic).refusal
-    assert refusal.endswith("groups); cells of its constants are sampled instead")
+    assert refusal.endswith("); cells of its constants are sampled instead")
+    assert "400 groups, width " in refusal
     assert not logic.is_ground
     answer = om.marginals(logic, samples=100, packs=1)
     assert not logic.is_ground
@@ -390,7 +391,7 @@ def test_a_run_of_cells_is_kept_and_goes_on_as_if_it_had_not_ended(tmp_path):
 def test_too_many_cells_patterns_and_pairs_are_refused(monkeypatch):
     logic = chain_of_people()
     source = logic.source
-    monkeypatch.setattr(count_gibbs, "MOST_PATTERNS", 0)
+    monkeypatch.setattr(coordinates, "MOST_PATTERNS", 0)
     with pytest.raises(NotLiftableError, match="pairs are observed in"):
         build_cell_chain(source.program, source.atoms)
     monkeypatch.setattr(count_gibbs, "MOST_CELLS", 1)

@@ -459,6 +459,8 @@ def _about(
         f"({cells} {_plural(cells, 'cell')} of a constant) instead of "
         f"{logic.source.unknown_atoms:,} atoms"
     )
+    if lifting.width:
+        reason += f"; constants of observed pairs are eliminated (width {lifting.width})"
     if counted.dropped > MUCH_LESS:
         reason += f"; at most {counted.dropped:.1g} of the sum was left out"
     return About(

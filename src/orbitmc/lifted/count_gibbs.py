@@ -9,7 +9,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +26,15 @@ from orbitmc.lifted.cells import (
     build_cells,
     build_pair_tables,
     log_sum,
-    pair_fields,
     unary_evidence,
     visible_fields,
 )
-from orbitmc.lifted.coordinates import log_pair_weights
+from orbitmc.lifted.coordinates import (
+    ObservedPairs,
+    correct_pair_weights,
+    find_observed_pairs,
+    usual_of_tables,
+)
 from orbitmc.lifted.evidence import Field, Known, read_known
 from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
 from orbitmc.lifted.marginals import find_propositions, normalise
@@ -41,7 +44,6 @@ from orbitmc.mln.grounding.grounding import AtomTables
 from orbitmc.mln.language.syntax import Program
 
 MOST_CELLS = 64  # of a constant
-MOST_PATTERNS = 4096  # of what is observed of pairs
 MODE_STEPS = 200  # of a fixed point
 MODE_TOLERANCE = 1e-4  # of chances of cells: chains start there, and find the rest
 CORNER = 0.01  # of a corner from which a mode is looked for, in each other cell
@@ -49,18 +51,6 @@ FORBIDDEN = -50.0  # nats, in the place of zeros while modes are looked for
 SAME_MODE = 0.02  # difference of the shares of cells
 FAR_MODE = 60.0  # nats: modes below the largest by more are left out
 DAMPING = 0.5
-
-
-class ObservedPairs(NamedTuple):
-    """Pairs of constants with observed atoms: places in two sorts, and a pattern of their own.
-
-    `known[pattern]` is what is known of each field of the sorts' tables, by table.
-    """
-
-    first: Ints
-    second: Ints
-    pattern: Ints
-    known: tuple[tuple[tuple[Floats, ...], ...], ...]
 
 
 @dataclass(frozen=True)
@@ -104,12 +94,12 @@ class CellChain:
         """For a pair: the law of a field between them, in each two cells, [i, j, value]."""
         tables = self.tables[first, second]
         number, table = next((n, t) for n, t in enumerate(tables) if place in t.fields)
-        known = _usual(self.known, tables)
+        known = usual_of_tables(self.known, tables)
         pairs = self.pairs.get((first, second))
         if pairs is not None:
             row = np.flatnonzero((pairs.first == a) & (pairs.second == b))
             if len(row):
-                known = pairs.known[int(pairs.pattern[row[0]])]
+                known = pairs.of_tables(int(pairs.pattern[row[0]]), tables)
         law = normalise(table.given(known[number]))
         column = table.values[:, table.fields.index(place)]
         size = self.fragment.schemas[place.field.predicate].size
@@ -150,64 +140,11 @@ def build_cell_chain(program: Program, tables: AtomTables) -> CellChain:
         for sorts in itertools.combinations_with_replacement(numbers, 2)
     }
     pairs = {
-        sorts: _observed_pairs(fragment, known, sorts, between)
+        sorts: find_observed_pairs(fragment, known, *sorts)
         for sorts, between in pair_tables.items()
         if between
     }
     return _Assembly(fragment, known, cells, pair_tables, pairs).chain()
-
-
-def _usual(
-    known: Mapping[Field, Known], tables: Sequence[PairTable]
-) -> tuple[tuple[Floats, ...], ...]:
-    """What is known of pairs of which nothing was observed."""
-    return tuple(
-        tuple(known[place.field].patterns[0] for place in table.fields) for table in tables
-    )
-
-
-def _observed_pairs(
-    fragment: Fragment,
-    known: Mapping[Field, Known],
-    sorts: tuple[int, int],
-    tables: Sequence[PairTable],
-) -> ObservedPairs:
-    """All pairs of two sorts of which something is known beyond the usual."""
-    first, second = (fragment.sorts[number] for number in sorts)
-    fields = list(pair_fields(fragment, first, second))
-    codes, columns, patterns = [], [], []
-    for column, place in enumerate(fields):
-        facts = known[place.field]
-        ends = facts.elements if place.forward else facts.elements[:, ::-1]
-        inside = np.isin(ends[:, 0], first.members) & np.isin(ends[:, 1], second.members)
-        if sorts[0] == sorts[1]:
-            inside &= ends[:, 0] < ends[:, 1]  # a pair of one sort is in the order of its places
-        a = np.searchsorted(first.members, ends[inside, 0])
-        b = np.searchsorted(second.members, ends[inside, 1])
-        codes.append(a * len(second.members) + b)
-        columns.append(np.full(len(a), column))
-        patterns.append(facts.pattern[inside])
-    if not codes:
-        nothing = np.zeros(0, np.int64)
-        return ObservedPairs(nothing, nothing, nothing, ())
-    unique, which = np.unique(np.concatenate(codes), return_inverse=True)
-    seen = np.zeros((len(unique), len(fields)), np.int64)
-    seen[which.reshape(-1), np.concatenate(columns)] = np.concatenate(patterns)
-    rows, pattern = np.unique(seen, axis=0, return_inverse=True)
-    if len(rows) > MOST_PATTERNS:
-        raise NotLiftableError(
-            f"pairs are observed in {len(rows):,} ways; chains of cells take {MOST_PATTERNS:,}"
-        )
-    column_of = {place: column for column, place in enumerate(fields)}
-    ways = tuple(
-        tuple(
-            tuple(known[p.field].patterns[row[column_of[p]]] for p in table.fields)
-            for table in tables
-        )
-        for row in rows
-    )
-    size = len(second.members)
-    return ObservedPairs(unique // size, unique % size, pattern.reshape(-1), ways)
 
 
 @dataclass(frozen=True)
@@ -269,27 +206,15 @@ class _Assembly:
         for (s, t), tables in self.tables.items():
             if not tables:
                 continue
-            shape = len(self.cells[s].values), len(self.cells[t].values)
-            usual = np.broadcast_to(
-                log_pair_weights(tables, _usual(self.known, tables), log_sum), shape
+            pairs, begin = self.pairs[s, t], len(corrections)
+            usual, more = correct_pair_weights(
+                tables, (self.cells[s], self.cells[t]), self.known, pairs
             )
             rows = slice(first_cell[s], first_cell[s + 1])
             columns = slice(first_cell[t], first_cell[t + 1])
             log_r[rows, columns] = usual
             log_r[columns, rows] = usual.T
-            pairs = self.pairs[s, t]
-            begin = len(corrections)
-            for way in pairs.known:
-                log = np.broadcast_to(log_pair_weights(tables, way, log_sum), shape)
-                if (np.isneginf(usual) & ~np.isneginf(log)).any():
-                    raise NotLiftableError(
-                        "observed pairs allow cells that hard rules forbid to all others"
-                    )
-                corrections.append(
-                    np.where(
-                        np.isneginf(usual), 0.0, log - np.where(np.isneginf(usual), 0.0, usual)
-                    )
-                )
+            corrections += more
             edges.append((s, t, pairs.first, pairs.second, pairs.pattern + begin))
         return log_r, corrections, edges
 
