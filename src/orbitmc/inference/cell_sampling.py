@@ -118,6 +118,8 @@ class CellMarginals:
             f"cells of {len(chain.sort):,} constants with {pairs:,} observed pairs instead of "
             f"{source.unknown_atoms:,} atoms"
         )
+        if (copies := len(chain.kernel.bias) - 1) > 0:
+            words += f"; {copies} copies with flattened counts lead from mode to mode"
         if chain.left_out:
             gaps = ", ".join(f"{gap:,.0f}" for gap in chain.left_out)
             words += f"; other modes are {gaps} nats below the largest"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, indices, lengths, readonly, starts
+from orbitmc._util.arrays import Bytes, Floats, indices, lengths, readonly, starts
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
@@ -51,6 +51,10 @@ FORBIDDEN = -50.0  # nats, in the place of zeros while modes are looked for
 SAME_MODE = 0.02  # difference of the shares of cells
 FAR_MODE = 60.0  # nats: modes below the largest by more are left out
 DAMPING = 0.5
+MOST_FLATTENED = 4_000  # variables: chains of more take too long from one mode to another
+STEP = 4.0  # how much less of a barrier each flattened copy has left
+PATH_POINTS, PATH_STEPS = 33, 40  # between two modes, and of the mean field at each
+THETA_STEPS, LONGEST_STEP = 8, 4.0  # of Newton's method
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,10 @@ class _Assembly:
         kernel = self._kernel(sort, first_cell, weights, finite, forbidden, kept, corrections)
         modes, heights = _find_modes(kernel, np.array(sizes)[sort] if count else np.zeros(0, int))
         near = [place for place, height in enumerate(heights) if max(heights) - height <= FAR_MODE]
+        near.sort(key=lambda place: -heights[place])
         kernel = kernel._replace(modes=readonly(np.array([modes[number] for number in near])))
+        if len(near) > 1 and kernel.smooth and count <= MOST_FLATTENED:
+            kernel = _flatten(kernel)
         left_out = tuple(
             max(heights) - height for height in heights if max(heights) - height > FAR_MODE
         )
@@ -307,6 +314,9 @@ class _Assembly:
             pattern=indices(both_ways[order]),
             correction=readonly(tables),
             modes=readonly(np.zeros((1, count, most))),
+            mark=readonly(np.zeros((1, len(finite)), np.uint8)),
+            bias=readonly(np.zeros((1, 1))),
+            below=indices(np.zeros(1, np.int64)),
         )
 
     def _model(
@@ -366,6 +376,32 @@ def _find_modes(kernel: CountGibbs, sizes: Ints) -> tuple[list[Floats], list[flo
     return modes, heights
 
 
+def _flatten(kernel: CountGibbs) -> CountGibbs:
+    """Add copies that are flattened between the largest mode and each other one.
+
+    The last copy of each has about equal chances for all numbers of constants between both modes.
+    Of the bias that it has, the one before lacks so much as makes one nat, and each one before that
+    lacks four times as much: few copies do, however high the barrier is.
+    """
+    field, variables = _MeanField(kernel), len(kernel.first_cell)
+    marks, biases, below = [kernel.mark[0]], [np.zeros(variables + 1)], [0]
+    for mode in kernel.modes[1:]:
+        mark = (field.count(mode) > field.count(kernel.modes[0])).astype(np.uint8)
+        full = field.barrier(kernel.modes[0], mode, mark)
+        steps = max(1, math.ceil(math.log(max(2.0, float(full.max())), STEP)))
+        below.append(0)
+        for number, share in enumerate([*(1.0 - STEP ** -np.arange(1.0, steps + 1)), 1.0]):
+            marks.append(mark)
+            biases.append(share * full)
+            if number:
+                below.append(len(below) - 1)
+    return kernel._replace(
+        mark=readonly(np.array(marks)),
+        bias=readonly(np.array(biases)),
+        below=indices(np.array(below)),
+    )
+
+
 class _MeanField:
     """What cells of a constant weigh on average, if those of others are independent."""
 
@@ -379,13 +415,22 @@ class _MeanField:
         self.partner = kernel.partner.astype(np.int64)
         self.told = np.maximum(kernel.correction, FORBIDDEN)[kernel.pattern.astype(np.int64)]
 
+    def count(self, chances: Floats) -> Floats:
+        """How many constants are expected in each cell."""
+        counts = np.bincount(self.cells.ravel(), weights=chances.ravel(), minlength=len(self.log_r))
+        return counts.astype(np.float64)
+
+    def of_open_pairs(self, chances: Floats) -> Floats:
+        """The weights of cells by what others are, if nothing was observed of pairs."""
+        field = np.asarray((self.log_r @ self.count(chances))[self.cells])
+        for mine in range(chances.shape[1]):  # nobody meets itself
+            field -= self.log_r[self.cells, self.cells[:, [mine]]] * chances[:, [mine]]
+        return field
+
     def of(self, chances: Floats) -> Floats:
         """The weights of cells by what others are."""
         variables, most = chances.shape
-        counts = np.bincount(self.cells.ravel(), weights=chances.ravel(), minlength=len(self.log_r))
-        field = np.asarray((self.log_r @ counts)[self.cells])
-        for mine in range(most):  # nobody meets itself
-            field -= self.log_r[self.cells, self.cells[:, [mine]]] * chances[:, [mine]]
+        field = self.of_open_pairs(chances)
         for own in range(most if len(self.owner) else 0):
             told = np.zeros(len(self.owner))
             for theirs in range(most):
@@ -405,8 +450,47 @@ class _MeanField:
         return chances
 
     def height(self, chances: Floats) -> float:
-        """A bound on log Z: energy and entropy."""
+        """About log Z: energy and entropy, and what observed pairs weigh on average."""
         log_u = np.where(chances > 0, self.log_u, 0.0)
-        energy = chances * (log_u + 0.5 * self.of(chances))
+        energy = chances * (log_u + 0.5 * self.of_open_pairs(chances))
         entropy = -chances * np.log(np.where(chances > 0, chances, 1.0))
-        return math.fsum([float(energy.sum()), float(entropy.sum())])
+        both = np.einsum(
+            "ei,eij,ej->e", chances[self.owner], np.exp(self.told), chances[self.partner]
+        )
+        return math.fsum(
+            [float(energy.sum()), float(entropy.sum()), 0.5 * float(np.log(both).sum())]
+        )
+
+    def barrier(self, low: Floats, high: Floats, mark: Bytes) -> Floats:
+        """How far log Z is below the largest one, by how many constants are in marked cells.
+
+        Between two modes it is that of the mean field with this number; beyond them, as there.
+        """
+        marked = mark[self.cells] * 1.0
+        ends = [float((marked * chances).sum()) for chances in (low, high)]
+        points = np.linspace(ends[0], ends[1], PATH_POINTS)
+        heights, chances, theta = [], low, 0.0
+        for point in points.tolist():
+            for _ in range(PATH_STEPS):
+                log = self.log_u + self.of(chances)
+                following, theta = _tilt(log, marked, theta, point)
+                change = float(np.abs(following - chances).max())
+                chances = DAMPING * chances + (1 - DAMPING) * following
+                if change < MODE_TOLERANCE:
+                    break
+                check_interrupt()
+            share = (marked * chances).sum(axis=1)
+            width = 2.0 * math.pi * float((share * (1.0 - share)).sum())
+            heights.append(self.height(chances) - 0.5 * math.log1p(width))
+        gaps = max(heights) - np.array(heights)
+        return np.asarray(np.interp(np.arange(len(low) + 1.0), points, gaps))
+
+
+def _tilt(log: Floats, marked: Floats, theta: float, wanted: float) -> tuple[Floats, float]:
+    """Chances of cells of which so many constants are in marked ones, and the tilt they need."""
+    for _ in range(THETA_STEPS):
+        chances = normalise(log + theta * marked)
+        share = (marked * chances).sum(axis=1)
+        gap, spread = wanted - float(share.sum()), float((share * (1 - share)).sum())
+        theta += max(-LONGEST_STEP, min(LONGEST_STEP, gap / max(spread, 1e-9)))
+    return normalise(log + theta * marked), theta
