@@ -13,6 +13,7 @@ from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.log_weights import exact_log_weight
 from orbitmc.inference import cell_sampling
+from orbitmc.inference.counting import find_atoms
 from orbitmc.kernels import _count_gibbs
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import outcomes, restorer
@@ -322,6 +323,59 @@ def test_every_sampled_atom_is_in_its_interval_or_near():
     assert checked > 15
 
 
+def test_joint_laws_given_cells_give_those_of_elimination():
+    """The law of atoms given cells, summed over all states of the cells."""
+    compared = 0
+    for seed in range(7000, 7120):
+        if (pair := random_chain(seed)) is None:
+            continue
+        logic, chain = pair
+        if not 1 < np.prod(chain.model.graph.cardinality.astype(float)) <= 256:
+            continue
+        states, law = cell_law(chain)
+        exact = om.marginals(logic, method="exact")
+        names = np.random.default_rng(seed).permutation(list(exact))[:3].tolist()
+        atoms, _ = find_atoms(logic, names)
+        feature = cell_sampling._AtomLaw(chain, atoms, np.eye(2 ** len(atoms)))
+        table = np.array(states, dtype=np.uint8).T[feature.variables]
+        sums = np.zeros(2 ** len(atoms))
+        for place, chance in enumerate(law):
+            one = np.repeat(table[:, [place]], 8, axis=1)
+            sums += chance * feature.sums(one, None).mean(axis=1)
+        expected = om.joint(logic, names, method="exact").probability
+        assert sums == pytest.approx(expected.reshape(-1), abs=1e-10), seed
+        compared += 1
+    assert compared > 40
+
+
+def test_joints_and_events_of_cells_are_those_of_elimination():
+    logic = chain_of_people()
+    names = ["Likes(P5,P3)", "Smokes(P3)", "Old(P3)", "Likes(P3,P5)", "Smokes(P0)"]
+    settings = {"method": "gibbs", "base": "counts", "samples": 1000}
+    sampled, exact = om.joint(logic, names, **settings), om.joint(logic, names, method="exact")
+    assert sampled.names == exact.names
+    gaps = np.abs(sampled.probability - exact.probability)
+    assert (gaps <= 9 * sampled.standard_error + 1e-9).all()
+    assert sampled.probability.sum() == pytest.approx(1.0, abs=1e-9)
+    for event, given in (
+        ("Smokes(P3) v Likes(P5,P3)", None),
+        ("Old(P3) ^ !Smokes(P4)", "Likes(P5,P3)"),
+    ):
+        one = om.probability(logic, event, given=given, **settings)
+        true = om.probability(logic, event, given=given, method="exact")
+        assert abs(one.value - true.value) <= 9 * one.standard_error + 1e-9
+        assert one.converged
+    with pytest.raises(ContradictionError, match="what is given is impossible"):
+        om.probability(logic, "Old(P3)", given="!Smokes(P0)", **settings)
+    sure = om.joint(logic, ["Smokes(P0)", "Old(P1)", "Smokes(P1)"], **settings)
+    assert sure.verdict == "exact"
+    expected = om.joint(logic, list(sure.names), method="exact").probability
+    assert sure.probability == pytest.approx(expected, abs=1e-12)
+    assert om.probability(logic, "Old(P0)", **settings).verdict == "exact"
+    with pytest.raises(LimitError, match="9 atoms have too many joint values"):
+        om.joint(logic, [f"Old(P{n})" for n in range(9)], **settings)
+
+
 def test_auto_samples_cells_of_programs_that_are_too_large(monkeypatch):
     rng = np.random.default_rng(1)
     people = "p = {" + ", ".join(f"P{n}" for n in range(400)) + "}\n"
@@ -341,6 +395,9 @@ def test_auto_samples_cells_of_programs_that_are_too_large(monkeypatch):
     with ThreadPoolExecutor(2) as executor:
         again = om.marginals(logic, samples=100, packs=1, executor=executor)
     assert again.columns.probability.tolist() == answer.columns.probability.tolist()
+    law = om.joint(logic, ["Smokes(P1)", "F(P1,P7)"], samples=100, packs=1)
+    assert law.about.method == "gibbs"
+    assert not logic.is_ground
 
 
 def town_of_two_modes(count=200):
@@ -447,7 +504,7 @@ def test_exchanges_that_forget_the_bias_would_be_seen(monkeypatch):
 
 
 def test_cells_are_refused_in_words():
-    with pytest.raises(InputError, match="base=counts is for marginals of Markov logic programs"):
+    with pytest.raises(InputError, match="base=counts is for marginals, joints and events of"):
         om.marginals(om.ising_grid(2, 2, 0.1), method="gibbs", base="counts")
     with pytest.raises(InputError, match="base=counts is for the method gibbs, not for lmh"):
         om.marginals(om.ising_grid(2, 2, 0.1), method="lmh", base="counts")

@@ -96,6 +96,15 @@ class CellChain:
 
     def pair_chances(self, first: int, second: int, place: PairField, a: int, b: int) -> Floats:
         """For a pair: the law of a field between them, in each two cells, [i, j, value]."""
+        law, table = self.pair_law(first, second, place, a, b)
+        column = table.values[:, table.fields.index(place)]
+        size = self.fragment.schemas[place.field.predicate].size
+        return np.stack([law[:, :, column == v].sum(axis=2) for v in range(size)], axis=2)
+
+    def pair_law(
+        self, first: int, second: int, place: PairField, a: int, b: int
+    ) -> tuple[Floats, PairTable]:
+        """For a pair: the law of all fields that a field is tied to, [i, j, w], and their table."""
         tables = self.tables[first, second]
         number, table = next((n, t) for n, t in enumerate(tables) if place in t.fields)
         known = usual_of_tables(self.known, tables)
@@ -104,10 +113,7 @@ class CellChain:
             row = np.flatnonzero((pairs.first == a) & (pairs.second == b))
             if len(row):
                 known = pairs.of_tables(int(pairs.pattern[row[0]]), tables)
-        law = normalise(table.given(known[number]))
-        column = table.values[:, table.fields.index(place)]
-        size = self.fragment.schemas[place.field.predicate].size
-        return np.stack([law[:, :, column == v].sum(axis=2) for v in range(size)], axis=2)
+        return normalise(table.given(known[number])), table
 
 
 def build_cell_chain(program: Program, tables: AtomTables) -> CellChain:
