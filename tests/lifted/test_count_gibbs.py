@@ -13,10 +13,11 @@ from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.log_weights import exact_log_weight
 from orbitmc.inference import cell_sampling
+from orbitmc.inference.counting import find_atoms
 from orbitmc.kernels import _count_gibbs
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import outcomes, restorer
-from orbitmc.lifted import NotLiftableError, build_cell_chain, count_gibbs
+from orbitmc.lifted import NotLiftableError, build_cell_chain, coordinates, count_gibbs
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.grounding import World, atom_tables
 from orbitmc.mln.language.parser import parse
@@ -141,15 +142,21 @@ def test_the_law_of_cells_gives_the_marginals_of_the_program():
 
 
 def transition_matrix(chain, variable, states, law):
-    """One step of the production code that draws one variable, from every possible state."""
+    """One step of the production code that draws one variable, from every possible state.
+
+    It is the true chain's; what flattened copies do is tested below.
+    """
     prepared, number = prepare_unrounded(chain.model.graph), {s: k for k, s in enumerate(states)}
-    memory = chain.kernel.memory(prepared, 1)
+    kernel = chain.kernel._replace(
+        mark=chain.kernel.mark[:1], bias=chain.kernel.bias[:1], below=chain.kernel.below[:1]
+    )
+    memory = kernel.memory(prepared, 1)
     memory.turn[0] = variable
     restore = restorer(memory)
 
     def run(values, rng):
         restore()
-        steps(prepared, chain.kernel, memory, values, np.zeros(1, dtype=np.int64), rng, 1)
+        steps(prepared, kernel, memory, values, np.zeros(1, dtype=np.int64), rng, 1)
 
     matrix = np.eye(len(states))
     for place in np.flatnonzero(law > 0):
@@ -206,10 +213,10 @@ def test_corrections_of_one_side_only_would_be_seen(monkeypatch):
 
 
 def test_a_constant_that_counts_itself_would_be_seen(monkeypatch):
-    def never_less(kernel, memory, values, variable, change):
+    def never_less(kernel, memory, values, copy, variable, change):
         first = int(kernel.first_cell[variable])
         for lane in range(values.shape[1]):
-            memory.counts[first + int(values[variable, lane]), lane] += max(change, 0)
+            memory.counts[copy, first + int(values[variable, lane]), lane] += max(change, 0)
 
     monkeypatch.setattr(_count_gibbs, "add_to_counts", never_less)
     assert stationary_residuals(range(7000, 7060))[0] > 1e-3
@@ -236,11 +243,13 @@ def test_one_fixed_point_is_one_mode():
     assert chain.left_out == ()
 
 
-@pytest.fixture(params=[True, False], ids=["odds", "cells"])
+@pytest.fixture(params=["odds", "cells", "odds and copies", "cells and copies"])
 def people_chain(request):
     logic = chain_of_people()
     chain = build_cell_chain(logic.source.program, logic.source.atoms)
-    kernel = chain.kernel._replace(smooth=int(request.param))
+    kernel = chain.kernel._replace(smooth=int(request.param.startswith("odds")))
+    if request.param.endswith("copies"):
+        kernel = with_copies(kernel, chain.model.graph.variables, 1)
     return chain.model, kernel
 
 
@@ -249,7 +258,7 @@ def test_compiled_steps_are_the_interpreted_ones(people_chain):
     prepared, lanes, count = prepare(model.graph), 32, 40
     start = kernel.starts(model.graph, lanes, np.random.SeedSequence(1))
     fast, slow = start.copy(), start.copy()
-    outcomes_seen = np.zeros(1, dtype=np.int64)
+    outcomes_seen = np.zeros(3, dtype=np.int64)
     memory = kernel.memory(prepared, lanes)
     compiled_steps(prepared, kernel, memory, fast, outcomes_seen, generator(5, 1, lanes), count)
     memory = kernel.memory(prepared, lanes)
@@ -314,6 +323,59 @@ def test_every_sampled_atom_is_in_its_interval_or_near():
     assert checked > 15
 
 
+def test_joint_laws_given_cells_give_those_of_elimination():
+    """The law of atoms given cells, summed over all states of the cells."""
+    compared = 0
+    for seed in range(7000, 7120):
+        if (pair := random_chain(seed)) is None:
+            continue
+        logic, chain = pair
+        if not 1 < np.prod(chain.model.graph.cardinality.astype(float)) <= 256:
+            continue
+        states, law = cell_law(chain)
+        exact = om.marginals(logic, method="exact")
+        names = np.random.default_rng(seed).permutation(list(exact))[:3].tolist()
+        atoms, _ = find_atoms(logic, names)
+        feature = cell_sampling._AtomLaw(chain, atoms, np.eye(2 ** len(atoms)))
+        table = np.array(states, dtype=np.uint8).T[feature.variables]
+        sums = np.zeros(2 ** len(atoms))
+        for place, chance in enumerate(law):
+            one = np.repeat(table[:, [place]], 8, axis=1)
+            sums += chance * feature.sums(one, None).mean(axis=1)
+        expected = om.joint(logic, names, method="exact").probability
+        assert sums == pytest.approx(expected.reshape(-1), abs=1e-10), seed
+        compared += 1
+    assert compared > 40
+
+
+def test_joints_and_events_of_cells_are_those_of_elimination():
+    logic = chain_of_people()
+    names = ["Likes(P5,P3)", "Smokes(P3)", "Old(P3)", "Likes(P3,P5)", "Smokes(P0)"]
+    settings = {"method": "gibbs", "base": "counts", "samples": 1000}
+    sampled, exact = om.joint(logic, names, **settings), om.joint(logic, names, method="exact")
+    assert sampled.names == exact.names
+    gaps = np.abs(sampled.probability - exact.probability)
+    assert (gaps <= 9 * sampled.standard_error + 1e-9).all()
+    assert sampled.probability.sum() == pytest.approx(1.0, abs=1e-9)
+    for event, given in (
+        ("Smokes(P3) v Likes(P5,P3)", None),
+        ("Old(P3) ^ !Smokes(P4)", "Likes(P5,P3)"),
+    ):
+        one = om.probability(logic, event, given=given, **settings)
+        true = om.probability(logic, event, given=given, method="exact")
+        assert abs(one.value - true.value) <= 9 * one.standard_error + 1e-9
+        assert one.converged
+    with pytest.raises(ContradictionError, match="what is given is impossible"):
+        om.probability(logic, "Old(P3)", given="!Smokes(P0)", **settings)
+    sure = om.joint(logic, ["Smokes(P0)", "Old(P1)", "Smokes(P1)"], **settings)
+    assert sure.verdict == "exact"
+    expected = om.joint(logic, list(sure.names), method="exact").probability
+    assert sure.probability == pytest.approx(expected, abs=1e-12)
+    assert om.probability(logic, "Old(P0)", **settings).verdict == "exact"
+    with pytest.raises(LimitError, match="9 atoms have too many joint values"):
+        om.joint(logic, [f"Old(P{n})" for n in range(9)], **settings)
+
+
 def test_auto_samples_cells_of_programs_that_are_too_large(monkeypatch):
     rng = np.random.default_rng(1)
     people = "p = {" + ", ".join(f"P{n}" for n in range(400)) + "}\n"
@@ -322,7 +384,8 @@ def test_auto_samples_cells_of_programs_that_are_too_large(monkeypatch):
     logic = read(people + rules, "\n".join(sorted(facts)) + "\n", opened=["F"])
     assert isinstance(logic.source.lifting, str)
     refusal = om.inference.counting_cost(logic).refusal
-    assert refusal.endswith("groups); cells of its constants are sampled instead")
+    assert refusal.endswith("); cells of its constants are sampled instead")
+    assert "400 groups, width " in refusal
     assert not logic.is_ground
     answer = om.marginals(logic, samples=100, packs=1)
     assert not logic.is_ground
@@ -332,6 +395,9 @@ def test_auto_samples_cells_of_programs_that_are_too_large(monkeypatch):
     with ThreadPoolExecutor(2) as executor:
         again = om.marginals(logic, samples=100, packs=1, executor=executor)
     assert again.columns.probability.tolist() == answer.columns.probability.tolist()
+    law = om.joint(logic, ["Smokes(P1)", "F(P1,P7)"], samples=100, packs=1)
+    assert law.about.method == "gibbs"
+    assert not logic.is_ground
 
 
 def town_of_two_modes(count=200):
@@ -341,8 +407,9 @@ def town_of_two_modes(count=200):
     return read(people + rules, "\n".join(sorted(set(facts))) + "\n", opened=["F"])
 
 
-def test_two_modes_are_found_and_not_believed():
+def test_two_modes_are_found_and_not_believed(monkeypatch):
     """All smoke or none: chains that start at both never cross, so no share is believed."""
+    monkeypatch.setattr(count_gibbs, "MOST_FLATTENED", 0)
     logic = town_of_two_modes()
     chain = logic.source.cells
     assert chain.modes == 2
@@ -354,8 +421,90 @@ def test_two_modes_are_found_and_not_believed():
     assert any("2 modes" in words for words in answer.about.warnings)
 
 
+def test_chains_cross_between_two_modes_where_counts_are_flattened():
+    logic = town_of_two_modes(100)
+    chain = logic.source.cells
+    assert chain.modes == 2
+    assert chain.kernel.bias.max() > 20
+    assert len(chain.kernel.bias) <= 6
+    sampled = om.marginals(
+        logic, query="Smokes", method="gibbs", base="counts", samples=1000, seed=1
+    )
+    exact = om.marginals(logic, query="Smokes", method="counting")
+    assert sampled.converged
+    assert "copies with flattened counts lead from mode to mode" in sampled.about.reason
+    gaps = np.abs(sampled.columns.probability - exact.columns.probability)
+    assert (gaps <= 9 * sampled.columns.standard_error).all()
+    assert sampled.columns.standard_error.max() < 0.02
+
+
+def with_copies(kernel, variables, seed):
+    """A kernel with two copies of any bias, one above the other, and a third one."""
+    rng = np.random.default_rng(seed)
+    bias = rng.normal(size=(4, variables + 1))
+    bias[0] = 0.0
+    mark = rng.integers(2, size=(4, len(kernel.log_r))).astype(np.uint8)
+    return kernel._replace(bias=bias, mark=mark, below=np.array([0, 0, 1, 0], np.uint32))
+
+
+def copies_residual(seed, smooth):
+    """How far a step that ends a sweep is from keeping the law of a chain and of its copies."""
+    chain = random_chain(seed)[1]
+    variables = chain.model.graph.variables
+    kernel = with_copies(chain.kernel._replace(smooth=smooth), variables, seed)
+    kernel = kernel._replace(bias=kernel.bias[:3], mark=kernel.mark[:3], below=kernel.below[:3])
+    states, law = cell_law(chain)
+    cells = kernel.first_cell.astype(int) + np.array(states)
+    laws = []
+    for bias, mark in zip(kernel.bias, kernel.mark, strict=True):
+        weighed = law * np.exp(bias[mark[cells].sum(axis=1)])
+        laws.append(weighed / weighed.sum())
+    joint = np.einsum("i,j,k->ijk", *laws).ravel()
+    prepared = prepare_unrounded(chain.model.graph)
+    memory = kernel.memory(prepared, 1)
+    restore = restorer(memory)
+    together = [(*a, *b, *c) for a in states for b in states for c in states]
+    number = {state: place for place, state in enumerate(together)}
+
+    def run(values, rng):
+        restore()
+        memory.turn[:] = variables - 1, 1
+        memory.copies[...] = values[variables:]
+        counts = np.zeros(3, dtype=np.int64)
+        steps(prepared, kernel, memory, values[:variables], counts, rng, 1)
+        values[variables:] = memory.copies
+
+    after = np.zeros(len(together))
+    for place in np.flatnonzero(joint > 0):
+        for end, chance in outcomes(run, together[place]).items():
+            after[number[end]] += joint[place] * chance
+    return float(np.abs(after - joint).max())
+
+
+def small_chains(most_variables):
+    """Seeds of chains of two constants with two cells each, without zeros."""
+    for seed in range(7000, 7400):
+        pair = random_chain(seed)
+        if pair is not None and pair[1].kernel.smooth:
+            sizes = pair[1].model.graph.cardinality.tolist()
+            if 1 < len(sizes) <= most_variables and max(sizes) == 2:
+                yield seed
+
+
+@pytest.mark.parametrize("smooth", [0, 1])
+def test_steps_and_exchanges_keep_the_law_of_all_copies(smooth):
+    seeds = list(itertools.islice(small_chains(2), 6))
+    assert len(seeds) == 6
+    assert max(copies_residual(seed, smooth) for seed in seeds) <= EXACT
+
+
+def test_exchanges_that_forget_the_bias_would_be_seen(monkeypatch):
+    monkeypatch.setattr(_count_gibbs, "add_bias", lambda *given: None)
+    assert max(copies_residual(seed, 1) for seed in itertools.islice(small_chains(2), 3)) > 1e-3
+
+
 def test_cells_are_refused_in_words():
-    with pytest.raises(InputError, match="base=counts is for marginals of Markov logic programs"):
+    with pytest.raises(InputError, match="base=counts is for marginals, joints and events of"):
         om.marginals(om.ising_grid(2, 2, 0.1), method="gibbs", base="counts")
     with pytest.raises(InputError, match="base=counts is for the method gibbs, not for lmh"):
         om.marginals(om.ising_grid(2, 2, 0.1), method="lmh", base="counts")
@@ -390,7 +539,7 @@ def test_a_run_of_cells_is_kept_and_goes_on_as_if_it_had_not_ended(tmp_path):
 def test_too_many_cells_patterns_and_pairs_are_refused(monkeypatch):
     logic = chain_of_people()
     source = logic.source
-    monkeypatch.setattr(count_gibbs, "MOST_PATTERNS", 0)
+    monkeypatch.setattr(coordinates, "MOST_PATTERNS", 0)
     with pytest.raises(NotLiftableError, match="pairs are observed in"):
         build_cell_chain(source.program, source.atoms)
     monkeypatch.setattr(count_gibbs, "MOST_CELLS", 1)

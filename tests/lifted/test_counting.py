@@ -11,7 +11,7 @@ import pytest
 import orbitmc as om
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.inference.program import MarkovLogic, ground_program
-from orbitmc.lifted import cells, coordinates, counts, evidence, fragment, marginals
+from orbitmc.lifted import cells, coordinates, counts, evidence, fragment, marginals, tree
 from orbitmc.lifted.fragment import NotLiftableError
 from orbitmc.lifted.tree import sum_tree
 from orbitmc.mln.data.reader import parse_database
@@ -77,6 +77,12 @@ def test_trees_of_classes_give_the_same(first, monkeypatch):
     outcomes = Counter(count_fragment(seed) for seed in range(first, first + 40))
     assert outcomes["counted"] >= 30
     assert sums
+
+
+def test_trees_of_all_groups_that_meet_give_the_same(monkeypatch):
+    monkeypatch.setattr(coordinates, "MOST_CLASSES", -1)
+    outcomes = Counter(count_fragment(seed) for seed in range(200, 260))
+    assert outcomes["counted"] >= 45
 
 
 def test_people_with_evidence_of_their_own_are_counted(monkeypatch):
@@ -423,7 +429,7 @@ def test_twins_are_not_looked_for_where_numbers_of_links_tell_that_there_are_few
     facts = "\n".join(f"Friends(P{a},P{b})" for a in range(80) for b in range(a))
     logic = read(people(80) + SMOKERS, facts, opened=["Friends"])
     monkeypatch.setattr(marginals, "find_links", lambda *given: pytest.fail("was looked for"))
-    with pytest.raises(InputError, match=r"3,160 pairs .* \(at least 80 groups\)"):
+    with pytest.raises(InputError, match=r"3,160 pairs .* \(at least 80 groups, width 79\)"):
         om.marginals(logic, method="counting")
 
 
@@ -475,6 +481,7 @@ def test_many_observed_pairs_are_refused_with_their_number(monkeypatch):
 
 def test_many_classes_in_several_groups_are_refused(monkeypatch):
     monkeypatch.setattr(coordinates, "MOST_CLASSES", 3)
+    monkeypatch.setattr(tree, "MOST_COEFFICIENTS", 3)
     facts = "\n".join(f"{0.1 + 0.1 * n:.1f} Smokes(P{n})" for n in range(8))
     facts += "\nFriends(P0,P1)\nFriends(P1,P0)\n"
     logic = read(people(8) + SMOKERS, facts, opened=["Smokes", "Friends"])

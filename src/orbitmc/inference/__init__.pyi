@@ -44,7 +44,9 @@ from orbitmc.inference._resume import resume_checkpoint as resume_checkpoint
 from orbitmc.inference._resume import saved_settings as saved_settings
 from orbitmc.inference._sensitivity import sensitivity as sensitivity
 from orbitmc.inference._sweep import sweep as sweep
+from orbitmc.inference.cell_sampling import CellJoint as CellJoint
 from orbitmc.inference.cell_sampling import CellMarginals as CellMarginals
+from orbitmc.inference.cell_sampling import CellProbability as CellProbability
 from orbitmc.inference.cell_sampling import cells_view as cells_view
 from orbitmc.inference.counting import CountingCost as CountingCost
 from orbitmc.inference.counting import count_best as count_best

@@ -77,15 +77,16 @@ def joint(
     [[0.0156, 0.2132, 0.1947], [0.4497, 0.079, 0.0478]]
     """
     listed = _as_names(names)
-    count = None
+    count = in_cells = None
     if not isinstance(model, Model):
         count = partial(inference.count_joint, model, names=listed)
+        in_cells = partial(inference.CellJoint, model, listed)
 
     def bind(view: View) -> JointQuestion:
         return JointQuestion(view, view.named(listed))
 
     finish = inference.joint_errors(model, evidence) if has_learned_tables(model) else None
-    query = Query(model, evidence, bind, count, bind, finish=finish)
+    query = Query(model, evidence, bind, count, bind, in_cells, finish)
     return answer(query, merge_options(settings, options), watchers)
 
 

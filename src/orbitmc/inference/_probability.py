@@ -100,9 +100,10 @@ def probability(
     >>> print(om.probability(model, "rain != 'none' or sprinkler == 'on'", given="grass == 'wet'"))
     0.984422, exact
     """
-    count = None
+    count = in_cells = None
     if not isinstance(model, Model):
         count = partial(inference.count_probability, model, event=event, given=given)
+        in_cells = partial(inference.CellProbability, model, event, given)
 
     def bind(view: View) -> EventQuestion:
         return EventQuestion(view, *_read_events(event, given, view))
@@ -111,7 +112,7 @@ def probability(
     if has_learned_tables(model):
         told = EventQuestion(view_of(model), *_read_events(event, given, view_of(model)))
         finish = inference.event_errors(model, evidence, told.scope, told.holds)
-    query = Query(model, evidence, bind, count, bind, finish=finish)
+    query = Query(model, evidence, bind, count, bind, in_cells, finish)
     return answer(query, merge_options(settings, options), watchers)
 
 

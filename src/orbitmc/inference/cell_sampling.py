@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from orbitmc import lifted
 from orbitmc._util.arrays import Bytes, Floats, Numbers
-from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.features import sums_by_column
-from orbitmc.estimate.marginals import Columns, Marginals, certain_columns, concatenate_columns
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.answers import Estimate, Joint, certain
+from orbitmc.estimate.features import sums_by_column, worst_verdict
+from orbitmc.estimate.marginals import (
+    About,
+    Columns,
+    Marginals,
+    certain_columns,
+    concatenate_columns,
+)
 from orbitmc.estimate.verdicts import BELIEVED, CODE, EXACT, OBSERVED, SEVEREST
 from orbitmc.inference.answer import run_chains, summarise_run
-from orbitmc.inference.counting import AskedAtoms
+from orbitmc.inference.counting import (
+    MOST_JOINT_ATOMS,
+    AskedAtoms,
+    find_atoms,
+    read_events,
+    where,
+)
 from orbitmc.inference.feature_sampling import NOBODY, sample_feature
 from orbitmc.inference.plan import (
     Plan,
@@ -26,7 +39,7 @@ from orbitmc.inference.plan import (
     seconds_spent,
 )
 from orbitmc.inference.program import TRUTH
-from orbitmc.inference.query import View
+from orbitmc.inference.query import TRUTHS, View
 from orbitmc.lifted.cells import PairField
 from orbitmc.lifted.evidence import Field
 from orbitmc.lifted.marginals import normalise, proposition_weights
@@ -48,6 +61,8 @@ if TYPE_CHECKING:
     from orbitmc.sampling.run import RunObserver
 
 MOST_PAIRS = 10_000  # atoms of pairs that may be asked about
+ABOUT_SURE = About("exact", "evidence decides the cells of their constants")
+IMPOSSIBLE_GIVEN = "what is given is impossible"
 
 
 def cells_view(program: MarkovLogic) -> View:
@@ -63,11 +78,11 @@ def cells_view(program: MarkovLogic) -> View:
 
 
 @dataclass(frozen=True)
-class CellMarginals:
-    """How probable atoms are, by samples of the cells of constants."""
+class CellQuestion:
+    """A question about atoms that samples of the cells of constants answer."""
 
     program: MarkovLogic
-    can_resume = True
+    can_resume = False
     scopes = None
     needs = None
 
@@ -118,10 +133,27 @@ class CellMarginals:
             f"cells of {len(chain.sort):,} constants with {pairs:,} observed pairs instead of "
             f"{source.unknown_atoms:,} atoms"
         )
+        if (copies := len(chain.kernel.bias) - 1) > 0:
+            words += f"; {copies} copies with flattened counts lead from mode to mode"
         if chain.left_out:
             gaps = ", ".join(f"{gap:,.0f}" for gap in chain.left_out)
             words += f"; other modes are {gaps} nats below the largest"
         return words
+
+    def _warnings(self, cells: Marginals) -> tuple[str, ...]:
+        warnings = list(cells.about.warnings)
+        if self.chain.modes > 1 and not cells.converged:
+            warnings.append(
+                f"the cells have {self.chain.modes} modes, and chains start at all of them: if "
+                "they do not cross between modes, nobody knows how probable each is"
+            )
+        return tuple(warnings)
+
+
+class CellMarginals(CellQuestion):
+    """How probable atoms are."""
+
+    can_resume = True
 
     def from_elimination(self, plan: Plan) -> Marginals:
         raise AssertionError("cells are sampled")
@@ -153,20 +185,91 @@ class CellMarginals:
         for reader in readers:
             columns.append(reader.columns(cells.columns, features, first))
             first += len(list(reader.pairs()))
-        about = replace(cells.about, method="gibbs", warnings=self._warnings(cells, asked))
-        return Marginals(concatenate_columns(columns), about)
-
-    def _warnings(self, cells: Marginals, asked: AskedAtoms) -> tuple[str, ...]:
-        warnings = list(cells.about.warnings)
-        if self.chain.modes > 1 and not cells.converged:
-            warnings.append(
-                f"the cells have {self.chain.modes} modes, and chains start at all of them: if "
-                "they do not cross between modes, nobody knows how probable each is"
-            )
+        warnings = list(self._warnings(cells))
         if asked.left_out:
             words = ", ".join(asked.left_out)
             warnings.append(f"name atoms of {words} to see them: they are too many")
-        return tuple(warnings)
+        about = replace(cells.about, method="gibbs", warnings=tuple(warnings))
+        return Marginals(concatenate_columns(columns), about)
+
+
+@dataclass(frozen=True)
+class CellJoint(CellQuestion):
+    """How probable the joint truth values of a few ground atoms are."""
+
+    names: Sequence[str]
+
+    def from_elimination(self, plan: Plan) -> Joint:
+        raise AssertionError("cells are sampled")
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Joint:
+        atoms, texts = find_atoms(self.program, self.names)
+        law = _AtomLaw(self.chain, atoms, np.eye(2 ** _require_few(atoms)))
+        shape = (2,) * len(atoms)
+        if not len(law.variables):
+            table = law.sure.reshape(shape)
+            none, values = np.zeros(shape), (TRUTHS,) * len(atoms)
+            return Joint(texts, values, table, none, table, table, none > 0, EXACT, ABOUT_SURE)
+        noted = sample_feature(cells_view(self.program), plan, law, observers)
+        estimates = noted.features()
+        about = replace(noted.about, method="gibbs", warnings=self._warnings(noted.marginals))
+        return Joint(
+            names=texts,
+            values=(TRUTHS,) * len(atoms),
+            probability=estimates.probability.reshape(shape),
+            standard_error=estimates.standard_error.reshape(shape),
+            low=estimates.low.reshape(shape),
+            high=estimates.high.reshape(shape),
+            rare=estimates.rare.reshape(shape),
+            verdict=worst_verdict(estimates.verdict(), noted.verdicts),
+            about=about,
+        )
+
+
+@dataclass(frozen=True)
+class CellProbability(CellQuestion):
+    """How probable an event about a few ground atoms is, given another one."""
+
+    event: str
+    given: str | None
+
+    def from_elimination(self, plan: Plan) -> Estimate:
+        raise AssertionError("cells are sampled")
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> Estimate:
+        atoms, wanted, condition = read_events(self.program, self.event, self.given)
+        _require_few(atoms)
+        holds = where(condition, len(atoms)).reshape(-1)
+        both = holds * where(wanted, len(atoms)).reshape(-1)
+        rows = np.stack([both] if self.given is None else [both, holds])
+        law = _AtomLaw(self.chain, atoms, rows)
+        if not len(law.variables):
+            if self.given is not None and not law.sure[1] > 0:
+                raise ContradictionError(IMPOSSIBLE_GIVEN)
+            share = law.sure[0] / (1.0 if self.given is None else law.sure[1])
+            return certain(float(share), ABOUT_SURE)
+        noted = sample_feature(cells_view(self.program), plan, law, observers)
+        if self.given is not None and not any(sums[:, 1].any() for sums in noted.sums):
+            raise ContradictionError(IMPOSSIBLE_GIVEN)
+        estimates = noted.features() if self.given is None else noted.ratio()
+        about = replace(noted.about, method="gibbs", warnings=self._warnings(noted.marginals))
+        return Estimate(
+            value=float(estimates.probability[0]),
+            standard_error=float(estimates.standard_error[0]),
+            low=float(estimates.low[0]),
+            high=float(estimates.high[0]),
+            verdict=worst_verdict(estimates.verdict(), noted.verdicts),
+            about=about,
+        )
+
+
+def _require_few(atoms: Sequence[tuple[str, int]]) -> int:
+    if len(atoms) > MOST_JOINT_ATOMS:
+        raise LimitError(
+            f"{len(atoms)} atoms have too many joint values for samples of cells, which take "
+            f"{MOST_JOINT_ATOMS}; ask about fewer"
+        )
+    return len(atoms)
 
 
 @dataclass(frozen=True)
@@ -201,6 +304,85 @@ class _PairAtoms:
 
     def errors(self, means: Floats) -> Floats:
         return np.asarray(means.std(axis=1, ddof=1) / np.sqrt(means.shape[1]))
+
+
+class _Unit(NamedTuple):
+    """Atoms that depend on the same constants: how probable their truth values are, by cells.
+
+    `law` has an axis for the cell of each constant, and one for the truth values of all atoms, the
+    last one fastest. A constant is a variable, or its cell is sure.
+    """
+
+    atoms: tuple[int, ...]
+    variables: tuple[int, ...]
+    sure: tuple[int, ...]
+    law: Floats
+
+
+class _AtomLaw:
+    """Sums of rows over the joint law of atoms, given the cells of all their constants."""
+
+    averaged = NOBODY
+
+    def __init__(
+        self, chain: lifted.CellChain, atoms: Sequence[tuple[str, int]], rows: Floats
+    ) -> None:
+        self.weights, self.rows = rows, len(rows)
+        self.units = _units(chain, atoms)
+        used = {variable for unit in self.units for variable in unit.variables if variable >= 0}
+        self.variables: Numbers = np.array(sorted(used), dtype=np.int64)
+        self.place = {variable: place for place, variable in enumerate(self.variables.tolist())}
+        order = [atom for unit in self.units for atom in unit.atoms]
+        shape = (2,) * len(atoms)
+        places = np.arange(2 ** len(atoms)).reshape(shape).transpose(np.argsort(order))
+        self.order = places.reshape(-1)
+
+    @property
+    def sure(self) -> Floats:
+        """The rows' sums where no constant has a choice."""
+        return np.asarray(self._rows(np.zeros((0, 1), np.uint8))[:, 0])
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        return np.array([sums_by_column(row) for row in self._rows(states)])
+
+    def _rows(self, states: Bytes) -> Floats:
+        law = np.ones((1, states.shape[1]))
+        for unit in self.units:
+            cells = tuple(
+                states[self.place[variable]] if variable >= 0 else np.full(states.shape[1], sure)
+                for variable, sure in zip(unit.variables, unit.sure, strict=True)
+            )
+            part = unit.law[cells].reshape(-1, unit.law.shape[-1]).T
+            law = (law[:, None] * part[None]).reshape(-1, states.shape[1])
+        return np.asarray(self.weights @ law[self.order])
+
+    def errors(self, means: Floats) -> Floats:
+        return np.asarray(means.std(axis=1, ddof=1) / np.sqrt(means.shape[1]))
+
+
+def _units(chain: lifted.CellChain, atoms: Sequence[tuple[str, int]]) -> list[_Unit]:
+    """Atoms by the constants that they depend on, and by what rules tie together."""
+    readers = [_Reader(chain, predicate, np.array([code])) for predicate, code in atoms]
+    groups: dict[Hashable, list[int]] = {}
+    for number, reader in enumerate(readers):
+        groups.setdefault(reader.unit(number), []).append(number)
+    return [_unit(chain, [readers[n] for n in numbers], numbers) for numbers in groups.values()]
+
+
+def _unit(chain: lifted.CellChain, readers: Sequence[_Reader], numbers: Sequence[int]) -> _Unit:
+    ends, law, holds = readers[0].law()
+    truth = [holds] + [reader.law()[2] for reader in readers[1:]]
+    code = sum(one.astype(np.int64) << (len(truth) - 1 - n) for n, one in enumerate(truth))
+    together = np.stack(
+        [np.where(code == value, law, 0.0).sum(axis=-1) for value in range(2 ** len(truth))],
+        axis=-1,
+    )
+    return _Unit(
+        tuple(numbers),
+        tuple(int(chain.variable_of[s][a]) for s, a in ends),
+        tuple(int(chain.sure[s][a]) for s, a in ends),
+        together,
+    )
 
 
 class _Reader:
@@ -251,6 +433,47 @@ class _Reader:
                 (int(chain.sure[s][a]), int(chain.sure[t][b])),
                 law,
             )
+
+    def unit(self, number: int) -> Hashable:
+        """What one atom shares with all others that are not independent of it, given cells."""
+        if self.status[0] != UNKNOWN:
+            return number
+        ends = [(int(s[0]), int(p[0])) for s, p in zip(self.sorts, self.places, strict=True)]
+        field = self._field(0)
+        if not self.is_pair[0]:
+            if not ends:
+                return field
+            parts = self.chain.cells[ends[0][0]].summed
+            part = next((n for n, part in enumerate(parts) if field in part.fields), -1)
+            return ends[0], part
+        (s, a), (t, b) = sorted(ends)
+        tables = self.chain.tables[s, t]
+        place = PairField(field, ends[0] < ends[1])
+        return s, a, t, b, next(n for n, table in enumerate(tables) if place in table.fields)
+
+    def law(self) -> tuple[list[tuple[int, int]], Floats, NDArray[np.bool_]]:
+        """Its constants, the law of all that it is tied to, by their cells, and where it holds."""
+        chain, field, value = self.chain, self._field(0), int(self.value[0])
+        if self.status[0] != UNKNOWN:
+            return [], np.ones(1), self.status == TRUE
+        ends = [(int(s[0]), int(p[0])) for s, p in zip(self.sorts, self.places, strict=True)]
+        if not ends:
+            law = normalise(proposition_weights(chain.known[field]))
+            return [], law, np.arange(len(law)) == value
+        if not self.is_pair[0]:
+            sort, member = ends[0]
+            cells = chain.cells[sort]
+            if field in cells.fields:
+                column = cells.values[:, cells.fields.index(field)]
+                return ends[:1], np.ones((len(column), 1)), (column == value)[:, None]
+            part = next(part for part in cells.summed if field in part.fields)
+            kind = cells.evidence.kind_of[[member]]
+            law = normalise(cells.joint(part, kind)[0])
+            return ends[:1], law, part.values[:, part.fields.index(field)] == value
+        place = PairField(field, ends[0] < ends[1])
+        (s, a), (t, b) = sorted(ends)
+        law, table = chain.pair_law(s, t, place, a, b)
+        return [(s, a), (t, b)], law, table.values[:, table.fields.index(place)] == value
 
     def columns(self, cells: Columns, features: Features | None, first: int) -> Columns:
         """All atoms: known ones, those of one constant, and those of pairs from `first` on."""

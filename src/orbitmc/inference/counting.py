@@ -26,7 +26,7 @@ from orbitmc.estimate.marginals import (
 from orbitmc.estimate.verdicts import EXACT, OBSERVED
 from orbitmc.exact.plan import predict
 from orbitmc.inference._draws import weigh_states
-from orbitmc.inference.events import Constant, read_formula_about, truth
+from orbitmc.inference.events import Constant, Event, read_formula_about, truth
 from orbitmc.inference.plan import asked_at, is_affordable, most_seconds
 from orbitmc.inference.program import GROUND_AT_ONCE, TRUTH, MarkovLogic
 from orbitmc.inference.query import TRUTHS, Target
@@ -86,21 +86,29 @@ def count_joint(logic: MarkovLogic, settings: Settings, names: Sequence[str]) ->
     lifting = plan_counting(logic, settings)
     if lifting is None:
         return None
+    atoms, texts = find_atoms(logic, names)
+    law = _count_law(logic, lifting, settings, atoms)
+    if law is None:
+        return None
+    about = _about_law(logic, settings, len(atoms), begun)
+    none = np.zeros_like(law)
+    return Joint(tuple(texts), (TRUTHS,) * len(texts), law, none, law, law, none > 0, EXACT, about)
+
+
+def find_atoms(
+    logic: MarkovLogic, names: Sequence[str]
+) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
+    """The predicates and codes of ground atoms, and their names as the program says them."""
     atoms = [_find_atom(logic, name) for name in names]
     for place, atom in enumerate(atoms):
         if atom in atoms[:place]:
             raise InputError(f"{quote(names[place])} is named twice")
-    law = _count_law(logic, lifting, settings, atoms)
-    if law is None:
-        return None
     tables = logic.source.atoms
     texts = [
         grounding.atom_names(tables.atoms[predicate], np.array([code]), tables.universe)[0]
         for predicate, code in atoms
     ]
-    about = _about_law(logic, settings, len(atoms), begun)
-    none = np.zeros_like(law)
-    return Joint(tuple(texts), (TRUTHS,) * len(texts), law, none, law, law, none > 0, EXACT, about)
+    return atoms, tuple(texts)
 
 
 def count_probability(
@@ -111,6 +119,22 @@ def count_probability(
     lifting = plan_counting(logic, settings)
     if lifting is None:
         return None
+    atoms, wanted, condition = read_events(logic, event, given)
+    law = _count_law(logic, lifting, settings, atoms)
+    if law is None:
+        return None
+    holds = law * where(condition, len(atoms))
+    both = holds * where(wanted, len(atoms))
+    if not holds.sum() > 0:
+        raise ContradictionError("what is given is impossible")
+    chance = min(1.0, float(both.sum() / holds.sum()))
+    return certain(chance, _about_law(logic, settings, len(atoms), begun))
+
+
+def read_events(
+    logic: MarkovLogic, event: str, given: str | None
+) -> tuple[list[tuple[str, int]], Event, Event]:
+    """The ground atoms of two events, and the events; targets are numbers of atoms."""
     atoms: list[tuple[str, int]] = []
 
     def find(pattern: Pattern) -> list[Target]:
@@ -123,16 +147,14 @@ def count_probability(
 
     wanted = read_formula_about(event, logic, "event", find)
     condition = Constant(True) if given is None else read_formula_about(given, logic, "given", find)
-    law = _count_law(logic, lifting, settings, atoms)
-    if law is None:
-        return None
-    places = np.indices(law.shape)
-    holds = np.where(truth(condition, lambda target: places[target.variable]), law, 0.0)
-    both = np.where(truth(wanted, lambda target: places[target.variable]), holds, 0.0)
-    if not holds.sum() > 0:
-        raise ContradictionError("what is given is impossible")
-    chance = min(1.0, float(both.sum() / holds.sum()))
-    return certain(chance, _about_law(logic, settings, len(atoms), begun))
+    return atoms, wanted, condition
+
+
+def where(event: Event, atoms: int) -> Floats:
+    """1 where an event holds, in the table of all truth values of some atoms."""
+    places = np.indices((2,) * atoms)
+    holds = truth(event, lambda target: places[target.variable])
+    return np.broadcast_to(np.asarray(holds, np.float64), (2,) * atoms)
 
 
 # States: the best one, and independent draws.
@@ -459,6 +481,8 @@ def _about(
         f"({cells} {_plural(cells, 'cell')} of a constant) instead of "
         f"{logic.source.unknown_atoms:,} atoms"
     )
+    if lifting.width:
+        reason += f"; constants of observed pairs are eliminated (width {lifting.width})"
     if counted.dropped > MUCH_LESS:
         reason += f"; at most {counted.dropped:.1g} of the sum was left out"
     return About(

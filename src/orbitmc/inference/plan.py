@@ -262,7 +262,10 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     return replace(plan, settings=chosen, remarks=firm.remarks, seconds=spent, begun=begun)
 
 
-NO_CELLS = "base=counts is for marginals of Markov logic programs: it samples cells of constants"
+NO_CELLS = (
+    "base=counts is for marginals, joints and events of Markov logic programs: it samples cells of "
+    "constants"
+)
 
 
 def refuse_counting(settings: Settings) -> None:

@@ -9,6 +9,11 @@ of which something was observed differ from that by a table of their own.
 
 Exact because it draws from the conditional distribution of one variable. Counts are whole numbers,
 so nothing drifts; zeros of `log_r` are counted and never added.
+
+Between two modes, numbers of constants in cells may lie that no chain ever reaches. So there may be
+flattened copies of the chain, which have a bias for the number of constants in some cells. After
+each sweep, a copy and the one below it exchange their states by the Metropolis rule for the product
+of their distributions. Copies belong to the pack's memory; only the true chain is recorded.
 """
 
 from typing import Any, NamedTuple
@@ -19,6 +24,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.neighbour_sums import logistic
 from orbitmc._simd.random import (
+    accept_by_log_ratio,
     choose_by_log_weights,
     cumulate_weights,
     flip_by_field,
@@ -31,12 +37,15 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import possible_states
 from orbitmc.kernels.protocol import steps
 
+VARIABLE, STARTED = range(2)
+
 
 class CountMemory(NamedTuple):
-    """Arrays of one pack: `counts[cell, lane]` of constants, and what one variable's cells weigh.
+    """Arrays of one pack: `counts[copy, cell, lane]`, and what one variable's cells weigh.
 
-    `field` and `total` are log-odds, `blocked` how many partners forbid a cell. `turn` is the
-    variable whose turn it is.
+    `field` and `total` are log-odds, `blocked` how many partners forbid a cell. `copies` are the
+    states of flattened copies below each other, and `marked` how many constants of one have a bias.
+    `turn` is the variable whose turn it is, and whether copies have been given the pack's start.
     """
 
     field: NDArray[Any]
@@ -44,6 +53,10 @@ class CountMemory(NamedTuple):
     blocked: NDArray[np.int32]
     log_weights: Floats
     counts: NDArray[np.int32]
+    copies: Bytes
+    marked: NDArray[np.int32]
+    change: Floats
+    accepted: Bytes
     turn: NDArray[np.int64]
     width: Width
 
@@ -56,6 +69,9 @@ class CountGibbs(NamedTuple):
     with observed pairs are `partner[partner_start[v]:…]`, with `correction[pattern]`. The graph has
     the same `log_u` and corrections as factors, and nothing of `log_r`. Chains start at the `modes`
     in turn: chances of cells, by variable.
+
+    Copy k has the log-weight `bias[k, m]` more if m constants are in cells with `mark[k, cell]`; it
+    exchanges states with copy `below[k]`. Copy 0 is the true one.
     """
 
     first_cell: Indices
@@ -68,13 +84,17 @@ class CountGibbs(NamedTuple):
     pattern: Indices
     correction: Floats
     modes: Floats
+    mark: Bytes
+    bias: Floats
+    below: Indices
 
     def __repr__(self) -> str:
         return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return ("updates",)
+        exchanges = ("exchanges of copies", "accepted exchanges")
+        return ("updates", *(exchanges if len(self.bias) > 1 else ()))
 
     @property
     def constrained(self) -> NDArray[np.int64]:
@@ -109,8 +129,12 @@ class CountGibbs(NamedTuple):
             total=zeros(lanes, np.float64),
             blocked=zeros(lanes, np.int32),
             log_weights=zeros((self.log_u.shape[1], lanes), np.float64),
-            counts=zeros((len(self.log_r), lanes), np.int32),
-            turn=np.zeros(1, dtype=np.int64),
+            counts=np.zeros((len(self.bias), len(self.log_r), lanes), np.int32),
+            copies=zeros(((len(self.bias) - 1) * prepared.graph.variables, lanes), np.uint8),
+            marked=zeros(lanes, np.int32),
+            change=zeros(lanes, np.float64),
+            accepted=zeros(lanes, np.uint8),
+            turn=np.zeros(2, dtype=np.int64),
             width=width_of(lanes),
         )
 
@@ -125,23 +149,113 @@ def count_gibbs_steps(
     rng: Any,
     count: int,
 ) -> None:
-    variable = memory.turn[0]
-    count_cells(kernel, memory, values)
-    for _ in range(count):
+    variables, copies = len(values), len(kernel.bias)
+    if memory.turn[STARTED] == 0:
+        for row in range(len(memory.copies)):
+            for lane in range(lanes_of(memory)):
+                memory.copies[row, lane] = values[row % variables, lane]
+        memory.turn[STARTED] = 1
+    count_cells(kernel, memory, values, 0)
+    outcomes[0] += count
+    while count > 0:
+        first = memory.turn[VARIABLE]
+        now = min(count, variables - first)
+        draw_cells(prepared, kernel, memory, values, 0, first, now, rng)
+        count -= now
+        memory.turn[VARIABLE] = (first + now) % variables
+        if copies > 1 and first + now == variables:
+            for copy in range(1, copies):
+                states = memory.copies[(copy - 1) * variables : copy * variables]
+                count_cells(kernel, memory, states, copy)
+                draw_cells(prepared, kernel, memory, states, copy, 0, variables, rng)
+            for copy in range(copies - 1, 0, -1):
+                exchange_copies(kernel, memory, values, copy, outcomes, rng)
+
+
+@shared
+def draw_cells(
+    prepared: PreparedGraph,
+    kernel: CountGibbs,
+    memory: CountMemory,
+    values: Bytes,
+    copy: Index,
+    first: Index,
+    count: Index,
+    rng: Any,
+) -> None:
+    """Draw the cells of some constants of a copy in turn; its counts are those of `values`."""
+    for variable in range(first, first + count):
         size = np.int64(prepared.graph.cardinality[variable])
-        add_to_counts(kernel, memory, values, variable, -1)
+        add_to_counts(kernel, memory, values, copy, variable, -1)
         if is_smooth(kernel, size):
-            find_log_odds(kernel, memory, values, variable)
+            find_log_odds(kernel, memory, values, copy, variable)
             flip_by_field(rng, memory.field, values, variable)
         else:
-            weigh_cells(kernel, memory, values, variable, size)
+            weigh_cells(kernel, memory, values, copy, variable, size)
             choose_by_log_weights(rng, memory.log_weights, size, values, variable)
-        add_to_counts(kernel, memory, values, variable, 1)
-        variable += 1
-        if variable == len(values):
-            variable = 0
-    memory.turn[0] = variable
-    outcomes[0] += count
+        add_to_counts(kernel, memory, values, copy, variable, 1)
+
+
+@shared
+def exchange_copies(
+    kernel: CountGibbs,
+    memory: CountMemory,
+    values: Bytes,
+    copy: Index,
+    outcomes: Numbers,
+    rng: Any,
+) -> None:
+    """Offer a copy and the one below it to exchange their states and counts."""
+    variables, below = len(values), np.int64(kernel.below[copy])
+    memory.change[:] = 0.0
+    add_bias(kernel, memory, copy, below, 1.0)
+    add_bias(kernel, memory, below, copy, 1.0)
+    add_bias(kernel, memory, copy, copy, -1.0)
+    add_bias(kernel, memory, below, below, -1.0)
+    accept_by_log_ratio(rng, memory.change, memory.accepted)
+    mine = memory.copies[(copy - 1) * variables : copy * variables]
+    if below == 0:
+        exchange_states(memory, mine, values)
+    else:
+        exchange_states(memory, mine, memory.copies[(below - 1) * variables : below * variables])
+    for cell in range(len(kernel.log_r)):
+        for lane in range(lanes_of(memory)):
+            gap = memory.counts[copy, cell, lane] - memory.counts[below, cell, lane]
+            gap *= np.int32(memory.accepted[lane])
+            memory.counts[copy, cell, lane] -= gap
+            memory.counts[below, cell, lane] += gap
+    outcomes[1] += lanes_of(memory)
+    for lane in range(lanes_of(memory)):
+        outcomes[2] += np.int64(memory.accepted[lane])
+
+
+@shared
+def exchange_states(memory: CountMemory, mine: Bytes, theirs: Bytes) -> None:
+    for variable in range(len(mine)):
+        for lane in range(lanes_of(memory)):
+            differing = (mine[variable, lane] ^ theirs[variable, lane]) * memory.accepted[lane]
+            mine[variable, lane] ^= differing
+            theirs[variable, lane] ^= differing
+
+
+@shared
+def add_bias(
+    kernel: CountGibbs, memory: CountMemory, of: Index, states: Index, sign: float
+) -> None:
+    """Add the bias of one copy for the states of another."""
+    count_marked(kernel, memory, of, states)
+    for lane in range(lanes_of(memory)):
+        memory.change[lane] += sign * kernel.bias[of, np.int64(memory.marked[lane])]
+
+
+@shared
+def count_marked(kernel: CountGibbs, memory: CountMemory, of: Index, states: Index) -> None:
+    """Count the constants of a copy's states that have another copy's mark."""
+    memory.marked[:] = 0
+    for cell in range(len(kernel.log_r)):
+        if kernel.mark[of, cell] == 1:
+            for lane in range(lanes_of(memory)):
+                memory.marked[lane] += memory.counts[states, cell, lane]
 
 
 @shared
@@ -151,25 +265,34 @@ def is_smooth(kernel: CountGibbs, size: Index) -> bool:
 
 
 @shared
-def count_cells(kernel: CountGibbs, memory: CountMemory, values: Bytes) -> None:
-    """Count the constants in each cell, in every lane."""
-    memory.counts[:] = 0
+def count_cells(kernel: CountGibbs, memory: CountMemory, values: Bytes, copy: Index) -> None:
+    """Count the constants of a copy in each cell, in every lane."""
+    for cell in range(len(kernel.log_r)):
+        for lane in range(lanes_of(memory)):
+            memory.counts[copy, cell, lane] = 0
     for variable in range(len(values)):
-        add_to_counts(kernel, memory, values, variable, 1)
+        add_to_counts(kernel, memory, values, copy, variable, 1)
 
 
 @shared
 def add_to_counts(
-    kernel: CountGibbs, memory: CountMemory, values: Bytes, variable: Index, change: int
+    kernel: CountGibbs,
+    memory: CountMemory,
+    values: Bytes,
+    copy: Index,
+    variable: Index,
+    change: int,
 ) -> None:
     """Count a constant, or no more."""
     first = np.int64(kernel.first_cell[variable])
     for lane in range(lanes_of(memory)):
-        memory.counts[first + np.int64(values[variable, lane]), lane] += change
+        memory.counts[copy, first + np.int64(values[variable, lane]), lane] += change
 
 
 @shared
-def find_log_odds(kernel: CountGibbs, memory: CountMemory, values: Bytes, variable: Index) -> None:
+def find_log_odds(
+    kernel: CountGibbs, memory: CountMemory, values: Bytes, copy: Index, variable: Index
+) -> None:
     """Fill `field` with the log-odds of cell 1; the constant itself is not counted."""
     first = np.int64(kernel.first_cell[variable])
     alone = kernel.log_u[variable, 1] - kernel.log_u[variable, 0]
@@ -179,7 +302,7 @@ def find_log_odds(kernel: CountGibbs, memory: CountMemory, values: Bytes, variab
         gain = kernel.log_r[first + 1, cell] - kernel.log_r[first, cell]
         if gain != 0.0:
             for lane in range(lanes_of(memory)):
-                memory.total[lane] += gain * np.float64(memory.counts[cell, lane])
+                memory.total[lane] += gain * np.float64(memory.counts[copy, cell, lane])
     begin, end = kernel.partner_start[variable], kernel.partner_start[variable + 1]
     for place in range(begin, end):
         partner = np.int64(kernel.partner[place])
@@ -193,16 +316,29 @@ def find_log_odds(kernel: CountGibbs, memory: CountMemory, values: Bytes, variab
             for lane in range(lanes_of(memory)):
                 theirs = np.int64(values[partner, lane])
                 memory.total[lane] += table[1, theirs] - table[0, theirs]
+    if copy > 0:
+        count_marked(kernel, memory, copy, copy)
+        zero, one = np.int64(kernel.mark[copy, first]), np.int64(kernel.mark[copy, first + 1])
+        for lane in range(lanes_of(memory)):
+            others = np.int64(memory.marked[lane])
+            memory.total[lane] += kernel.bias[copy, others + one] - kernel.bias[copy, others + zero]
     for lane in range(lanes_of(memory)):
         memory.field[lane] = memory.total[lane]
 
 
 @shared
 def weigh_cells(
-    kernel: CountGibbs, memory: CountMemory, values: Bytes, variable: Index, size: Index
+    kernel: CountGibbs,
+    memory: CountMemory,
+    values: Bytes,
+    copy: Index,
+    variable: Index,
+    size: Index,
 ) -> None:
     """Fill `log_weights[cell, lane]`; the constant itself is not counted."""
     first = np.int64(kernel.first_cell[variable])
+    if copy > 0:
+        count_marked(kernel, memory, copy, copy)
     for own in range(size):
         row = first + own
         for lane in range(lanes_of(memory)):
@@ -211,17 +347,21 @@ def weigh_cells(
         for cell in range(len(kernel.log_r)):
             if kernel.forbidden[row, cell] == 1:
                 for lane in range(lanes_of(memory)):
-                    memory.blocked[lane] += memory.counts[cell, lane]
+                    memory.blocked[lane] += memory.counts[copy, cell, lane]
             elif kernel.log_r[row, cell] != 0.0:
                 gain = kernel.log_r[row, cell]
                 for lane in range(lanes_of(memory)):
-                    memory.total[lane] += gain * np.float64(memory.counts[cell, lane])
+                    memory.total[lane] += gain * np.float64(memory.counts[copy, cell, lane])
         begin, end = kernel.partner_start[variable], kernel.partner_start[variable + 1]
         for place in range(begin, end):
             partner = np.int64(kernel.partner[place])
             table = kernel.correction[np.int64(kernel.pattern[place])]
             for lane in range(lanes_of(memory)):
                 memory.total[lane] += table[own, np.int64(values[partner, lane])]
+        if copy > 0:
+            more = np.int64(kernel.mark[copy, row])
+            for lane in range(lanes_of(memory)):
+                memory.total[lane] += kernel.bias[copy, np.int64(memory.marked[lane]) + more]
         for lane in range(lanes_of(memory)):
             allowed = memory.blocked[lane] == 0
             memory.log_weights[own, lane] = memory.total[lane] if allowed else -np.inf
@@ -232,15 +372,15 @@ def find_chances(
     kernel: CountGibbs, memory: CountMemory, values: Bytes, variable: Index, size: Index
 ) -> None:
     """Fill `log_weights` with the chance of each cell or a smaller one; the last is 1."""
-    add_to_counts(kernel, memory, values, variable, -1)
+    add_to_counts(kernel, memory, values, 0, variable, -1)
     if is_smooth(kernel, size):
-        find_log_odds(kernel, memory, values, variable)
+        find_log_odds(kernel, memory, values, 0, variable)
         for lane in range(lanes_of(memory)):
             memory.log_weights[0, lane] = np.float64(logistic(-memory.field[lane]))
     else:
-        weigh_cells(kernel, memory, values, variable, size)
+        weigh_cells(kernel, memory, values, 0, variable, size)
         cumulate_weights(memory.log_weights, size, lanes_of(memory))
         for cell in range(size - 1):
             for lane in range(lanes_of(memory)):
                 memory.log_weights[cell, lane] /= memory.log_weights[size - 1, lane]
-    add_to_counts(kernel, memory, values, variable, 1)
+    add_to_counts(kernel, memory, values, 0, variable, 1)

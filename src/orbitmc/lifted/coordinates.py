@@ -5,25 +5,35 @@ in is moved to the weight of each constant. Constants of a group whose effective
 same are one class. Coordinates are the effective cells of classes that have a choice.
 """
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError
-from orbitmc.lifted.cells import Add, PairTable, SortCells, log_max
+from orbitmc.lifted.cells import (
+    Add,
+    PairField,
+    PairTable,
+    SortCells,
+    log_max,
+    pair_fields,
+)
 from orbitmc.lifted.counts import SECONDS_PER_STATE, CountProblem, count_states
 from orbitmc.lifted.evidence import Field, Known
-from orbitmc.lifted.fragment import NotLiftableError
-from orbitmc.lifted.tree import IMPOSSIBLE, TreeProblem
+from orbitmc.lifted.fragment import Fragment, NotLiftableError
+from orbitmc.lifted.tree import IMPOSSIBLE, Link, TreeProblem
 from orbitmc.mln.data.database import Ints
 
 TOLERANCE = 1e-9  # of the log-odds that merged cells may be wrong by, for all constants together
 DECIMALS = 14  # of log-weights that tell classes apart
-MOST_CLASSES = 64  # that may be in problems with several groups
+MOST_CLASSES = 64  # whose counts may be coordinates
+MOST_PATTERNS = 4096  # of what is observed of pairs
 
 
 @dataclass(frozen=True)
@@ -71,10 +81,10 @@ class ConstantClass:
 
 
 class PairKnown:
-    """What is known of each pair of constants."""
+    """What is known of each pair of constants; if `usual`, of those that were not observed."""
 
-    def __init__(self, known: Mapping[Field, Known]) -> None:
-        self.known = known
+    def __init__(self, known: Mapping[Field, Known], *, usual: bool) -> None:
+        self.known, self.usual = known, usual
         self._pattern_of: dict[Field, dict[tuple[int, ...], int]] = {}
 
     def pattern(self, field: Field, first: int, second: int) -> Floats:
@@ -89,6 +99,8 @@ class PairKnown:
         self, tables: Sequence[PairTable], first: int, second: int
     ) -> tuple[tuple[Floats, ...], ...]:
         """What is known of all fields of tables, between two constants."""
+        if self.usual:
+            return usual_of_tables(self.known, tables)
         return tuple(
             tuple(
                 self.pattern(place.field, first, second)
@@ -101,6 +113,97 @@ class PairKnown:
 
 
 Tables = Mapping[tuple[int, int], tuple[PairTable, ...]]
+
+
+class ObservedPairs(NamedTuple):
+    """Pairs of constants with observed atoms: places in two sorts, and what is known of each.
+
+    `ways[pattern[k]]` has what is known of each field between the constants of pair k; pairs are in
+    order, by their first constants.
+    """
+
+    first: Ints
+    second: Ints
+    pattern: Ints
+    ways: tuple[Mapping[PairField, Floats], ...]
+
+    def of_tables(self, way: int, tables: Sequence[PairTable]) -> tuple[tuple[Floats, ...], ...]:
+        """What is known of all fields of tables, between two constants."""
+        known = self.ways[way]
+        return tuple(tuple(known[place] for place in table.fields) for table in tables)
+
+
+def usual_of_tables(
+    known: Mapping[Field, Known], tables: Sequence[PairTable]
+) -> tuple[tuple[Floats, ...], ...]:
+    """What is known of pairs of which nothing was observed."""
+    return tuple(
+        tuple(known[place.field].patterns[0] for place in table.fields) for table in tables
+    )
+
+
+def find_observed_pairs(
+    fragment: Fragment, known: Mapping[Field, Known], *sorts: int
+) -> ObservedPairs:
+    """All pairs of two sorts of which something is known beyond the usual."""
+    first, second = (fragment.sorts[number] for number in sorts)
+    fields = pair_fields(fragment, first, second)
+    codes, columns, patterns = [], [], []
+    for column, place in enumerate(fields):
+        facts = known[place.field]
+        ends = facts.elements if place.forward else facts.elements[:, ::-1]
+        inside = np.isin(ends[:, 0], first.members) & np.isin(ends[:, 1], second.members)
+        if sorts[0] == sorts[1]:
+            inside &= ends[:, 0] < ends[:, 1]  # a pair of one sort is in the order of its places
+        a = np.searchsorted(first.members, ends[inside, 0])
+        b = np.searchsorted(second.members, ends[inside, 1])
+        codes.append(a * len(second.members) + b)
+        columns.append(np.full(len(a), column))
+        patterns.append(facts.pattern[inside])
+    if not codes:
+        nothing = np.zeros(0, np.int64)
+        return ObservedPairs(nothing, nothing, nothing, ())
+    unique, which = np.unique(np.concatenate(codes), return_inverse=True)
+    seen = np.zeros((len(unique), len(fields)), np.int64)
+    seen[which.reshape(-1), np.concatenate(columns)] = np.concatenate(patterns)
+    rows, pattern = np.unique(seen, axis=0, return_inverse=True)
+    if len(rows) > MOST_PATTERNS:
+        raise NotLiftableError(
+            f"pairs are observed in {len(rows):,} ways; at most {MOST_PATTERNS:,} are taken"
+        )
+    ways = tuple(
+        {
+            place: known[place.field].patterns[number]
+            for place, number in zip(fields, row, strict=True)
+        }
+        for row in rows.tolist()
+    )
+    size = len(second.members)
+    return ObservedPairs(unique // size, unique % size, pattern.reshape(-1), ways)
+
+
+def correct_pair_weights(
+    tables: Sequence[PairTable],
+    cells: tuple[SortCells, SortCells],
+    known: Mapping[Field, Known],
+    pairs: ObservedPairs,
+) -> tuple[Floats, list[Floats]]:
+    """What usual pairs weigh in each two cells, and what observed ones weigh more, by their way."""
+    shape, add = (len(cells[0].values), len(cells[1].values)), cells[0].add
+
+    def weigh(given: Sequence[Sequence[Floats]]) -> Floats:
+        return np.broadcast_to(log_pair_weights(tables, given, add), shape)
+
+    usual = weigh(usual_of_tables(known, tables))
+    corrections = []
+    for way in range(len(pairs.ways)):
+        log, never = weigh(pairs.of_tables(way, tables)), np.isneginf(usual)
+        if (never & ~np.isneginf(log)).any():
+            raise NotLiftableError(
+                "observed pairs allow cells that hard rules forbid to all others"
+            )
+        corrections.append(np.where(never, 0.0, log - np.where(never, 0.0, usual)))
+    return usual, corrections
 
 
 def log_pair_weights(
@@ -138,13 +241,26 @@ def relate_groups(
 
 
 def merge_cells(
-    groups: Sequence[Group], cells: Sequence[SortCells], log: Mapping[tuple[int, int], Floats]
+    groups: Sequence[Group],
+    cells: Sequence[SortCells],
+    log: Mapping[tuple[int, int], Floats],
+    corrections: Mapping[tuple[int, int], Sequence[Floats]],
 ) -> list[EffectiveCells]:
-    """Join the cells of each group that all groups treat alike, up to a factor."""
+    """Join the cells of each group that all groups treat alike, up to a factor.
+
+    The `corrections` of observed pairs, by sorts, must not tell them apart either.
+    """
     possible = [
         np.asarray(np.isfinite(_rows(group, cells[group.sort])).any(axis=0)) for group in groups
     ]
-    return [_merge_group(number, groups, possible, log) for number in range(len(groups))]
+    told: list[list[Floats]] = [[] for _ in groups]
+    for number, group in enumerate(groups):
+        for (s, t), tables in corrections.items():
+            told[number] += [table for table in tables if s == group.sort]
+            told[number] += [table.T for table in tables if t == group.sort]
+    return [
+        _merge_group(number, groups, possible, log, told[number]) for number in range(len(groups))
+    ]
 
 
 def _rows(group: Group, cells: SortCells) -> Floats:
@@ -158,6 +274,7 @@ def _merge_group(
     groups: Sequence[Group],
     possible: Sequence[NDArray[np.bool_]],
     log: Mapping[tuple[int, int], Floats],
+    told: Sequence[Floats],
 ) -> EffectiveCells:
     partners = [h for h in range(len(groups)) if (g, h) in log]
     number = sum(len(group.places) for group in groups)
@@ -169,7 +286,8 @@ def _merge_group(
                 _proportion(log[g, h][cell][possible[h]], log[g, h][leader][possible[h]], number)
                 for h in partners
             ]
-            if None not in factors:
+            alike = all(_are_equal(table[cell], table[leader]) for table in told)
+            if alike and None not in factors:
                 cell_of[cell] = place
                 gain[cell] = math.fsum(
                     factor * (len(groups[h].places) - (g == h))
@@ -181,6 +299,10 @@ def _merge_group(
             cell_of[cell] = len(leaders)
             leaders.append(cell)
     return EffectiveCells(np.array(leaders, np.int64), cell_of, gain)
+
+
+def _are_equal(row: Floats, other: Floats) -> bool:
+    return bool(np.isclose(row, other, rtol=1e-15, atol=TOLERANCE * 1e-3).all())
 
 
 def _proportion(row: Floats, leader: Floats, constants: int) -> float | None:
@@ -210,9 +332,15 @@ def kind_weights(group: Group, effective: EffectiveCells, cells: SortCells) -> t
 
 
 def find_classes(
-    groups: Sequence[Group], effective: Sequence[EffectiveCells], cells: Sequence[SortCells]
+    groups: Sequence[Group],
+    effective: Sequence[EffectiveCells],
+    cells: Sequence[SortCells],
+    linked: Sequence[Ints],
 ) -> tuple[list[ConstantClass], float]:
-    """All classes, and what their constants weigh beside."""
+    """All classes, and what their constants weigh beside.
+
+    The `linked` kinds of a sort are one constant each, and classes of their own.
+    """
     classes: list[ConstantClass] = []
     constant: list[float] = []
     for number, group in enumerate(groups):
@@ -223,7 +351,8 @@ def find_classes(
         sizes = np.bincount(cells[group.sort].evidence.kind_of[group.places])[kinds]
         constant += (sizes * top).tolist()
         relative = log_h - top[:, None]
-        shape = np.round(relative, DECIMALS) + 0.0
+        alone = np.where(np.isin(kinds, linked[group.sort]), kinds, -1)
+        shape = np.column_stack([alone, np.round(relative, DECIMALS) + 0.0])
         _, first, which = np.unique(shape, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(which.reshape(-1), kind="stable")
         ends = np.cumsum(np.bincount(which.reshape(-1)))[:-1]
@@ -255,8 +384,11 @@ def find_coordinates(
     effective: Sequence[EffectiveCells],
     log: Mapping[tuple[int, int], Floats],
     add: Add,
+    links: Sequence[Link] = (),
 ) -> Coordinates:
     """Turn classes into problems about counts, one for each set of classes that meet.
+
+    The `links` of observed pairs are between classes, too.
 
     If weights are not summed, the number of ways to deal constants does not count.
     """
@@ -268,12 +400,23 @@ def find_coordinates(
     sure = np.full(len(classes), -1)
     constant: list[float] = []
     waiting = list(range(len(classes)))
+    links_of: dict[int, list[tuple[int, Floats]]] = {}
+    for one, two, table in links:
+        links_of.setdefault(one, []).append((two, table))
+        links_of.setdefault(two, []).append((one, table.T))
     while settled := [c for c in waiting if np.isfinite(linear[c]).sum() <= 1]:
+        told = {entry.group: np.zeros(len(entry.log_h)) for entry in classes}
         for c in settled:
-            waiting.remove(c)
-            _settle(c, classes, linear, sure, weights, constant, waiting)
+            linear[c] = linear[c] + told[classes[c].group]
+            _settle(c, classes, linear, sure, weights, constant, told)
+            for other, table in links_of.get(c, ()):
+                linear[other] = linear[other] + table[sure[c]]
+        waiting = [c for c in waiting if sure[c] < 0]
+        for c in waiting:
+            linear[c] = linear[c] + told[classes[c].group]
+    open_links = [link for link in links if max(sure[link.one], sure[link.two]) < 0]
     entropy = 0.0 if add is log_max else 1.0
-    return _problems(classes, waiting, linear, sure, weights, constant, entropy)
+    return _problems(classes, waiting, linear, sure, weights, constant, entropy, open_links)
 
 
 def _settle(
@@ -283,9 +426,9 @@ def _settle(
     sure: Ints,
     weights: Mapping[tuple[int, int], Floats],
     constant: list[float],
-    waiting: Sequence[int],
+    told: dict[int, Floats],
 ) -> None:
-    """Put all constants of a class into their only cell, and tell those that have a choice."""
+    """Put all constants of a class into their only cell; `told` is what others hear, by group."""
     if not np.isfinite(linear[c]).any():
         raise ContradictionError(IMPOSSIBLE)
     cell = int(np.argmax(linear[c]))
@@ -295,10 +438,10 @@ def _settle(
     itself = weights.get((group, group))
     if itself is not None and size > 1:
         constant.append(_times(size * (size - 1) / 2, float(itself[cell, cell])))
-    for other in waiting:
-        table = weights.get((classes[other].group, group))
+    for other in told:
+        table = weights.get((other, group))
         if table is not None:
-            linear[other] = linear[other] + size * table[:, cell]
+            told[other] = told[other] + size * table[:, cell]
     if not all(map(math.isfinite, constant)):
         raise ContradictionError(IMPOSSIBLE)
 
@@ -315,14 +458,18 @@ def _problems(
     weights: Mapping[tuple[int, int], Floats],
     constant: list[float],
     entropy: float,
+    links: Sequence[Link],
 ) -> Coordinates:
     problem_of, problems = np.full(len(classes), -1), list[CountProblem | TreeProblem]()
     choices = [np.zeros(0, np.int64) for _ in classes]
     places = [np.zeros(0, np.int64) for _ in classes]
     for c in waiting:
         choices[c] = np.flatnonzero(np.isfinite(linear[c]))
-    find = _problems_of_classes if len(waiting) <= MOST_CLASSES else _problems_of_groups
-    for part, problem in find(classes, waiting, choices, linear, weights):
+    if len(waiting) <= MOST_CLASSES and not links:
+        found = _problems_of_classes(classes, waiting, choices, linear, weights)
+    else:
+        found = _problems_of_groups(classes, waiting, linear, weights, links)
+    for part, problem in found:
         start = np.cumsum([0, *(len(choices[c]) for c in part)])
         for number, c in enumerate(part):
             problem_of[c] = len(problems)
@@ -363,14 +510,14 @@ def _problems_of_classes(
             del tables[c, other], tables[other, c]
     for part in _components(waiting, tables):
         problem = _problem(part, classes, choices, lines, tables)
-        tree = _tree(part, classes, choices, lines, tables, weights)
+        tree = _tree_of_part(part, classes, choices, lines, tables, weights)
         if tree is not None and tree.seconds < SECONDS_PER_STATE * count_states(problem):
             yield part, tree
         else:
             yield part, problem
 
 
-def _tree(
+def _tree_of_part(
     part: Sequence[int],
     classes: Sequence[ConstantClass],
     choices: Sequence[Ints],
@@ -378,48 +525,94 @@ def _tree(
     tables: Mapping[tuple[int, int], Floats],
     weights: Mapping[tuple[int, int], Floats],
 ) -> TreeProblem | None:
-    """Classes of one group as a tree; None if they are no such classes, or only one."""
-    groups = {classes[c].group for c in part}
-    meet = all((c, other) in tables for c in part for other in part if c != other)
-    if len(part) < 2 or len(groups) > 1 or not meet:
+    """Classes that meet as a tree; None if some of their groups meet in part only."""
+    meet: dict[tuple[int, int], set[bool]] = {}
+    for c, other in itertools.combinations(part, 2):
+        groups = classes[c].group, classes[other].group
+        meet.setdefault((min(groups), max(groups)), set()).add((c, other) in tables)
+    if len(part) < 2 or any(len(ways) > 1 for ways in meet.values()):
         return None
-    group = groups.pop()
-    log_h = np.full((len(part), len(weights[group, group])), -np.inf)
-    for number, c in enumerate(part):
-        log_h[number, choices[c]] = lines[c]
-    sizes = np.array([classes[c].size for c in part], dtype=np.int64)
-    return TreeProblem(sizes, log_h, weights[group, group])
+    together = {groups: weights[groups] for groups, ways in meet.items() if True in ways}
+    if any((c, c) in tables and (classes[c].group,) * 2 not in together for c in part):
+        return None
+    log_h = {}
+    for c in part:
+        log_h[c] = np.full(len(classes[c].log_h), -np.inf)
+        log_h[c][choices[c]] = lines[c]
+    return _tree(part, classes, log_h, together)
+
+
+def _tree(
+    part: Sequence[int],
+    classes: Sequence[ConstantClass],
+    log_h: Mapping[int, Floats],
+    weights: Mapping[tuple[int, int], Floats],
+    links: Sequence[Link] = (),
+) -> TreeProblem:
+    """Some classes as a tree; `weights` are those of their groups, in order, that meet."""
+    groups = sorted({classes[c].group for c in part})
+    widths = {classes[c].group: len(classes[c].log_h) for c in part}
+    first = dict(zip(groups, np.cumsum([0, *(widths[g] for g in groups)]).tolist(), strict=False))
+    size = sum(widths.values())
+    log_r = np.zeros((size, size))
+    for (g, h), table in weights.items():
+        rows, columns = slice(first[g], first[g] + widths[g]), slice(first[h], first[h] + widths[h])
+        log_r[rows, columns] = table
+        log_r[columns, rows] = table.T
+    number = {c: place for place, c in enumerate(part)}
+    log = np.full((len(part), max(widths.values())), -np.inf)
+    for c, place in number.items():
+        log[place, : len(log_h[c])] = log_h[c]
+    return TreeProblem(
+        sizes=np.array([classes[c].size for c in part], dtype=np.int64),
+        group=np.array([groups.index(classes[c].group) for c in part], dtype=np.int64),
+        log_h=log,
+        widths=tuple(widths[g] for g in groups),
+        log_r=log_r,
+        links=tuple(
+            Link(number[link.one], number[link.two], link.log)
+            for link in links
+            if link.one in number
+        ),
+    )
 
 
 def _problems_of_groups(
     classes: Sequence[ConstantClass],
     waiting: Sequence[int],
-    choices: Sequence[Ints],
     linear: Sequence[Floats],
     weights: Mapping[tuple[int, int], Floats],
+    links: Sequence[Link],
 ) -> Problems:
-    """A tree for each group; refused where groups of so many classes meet."""
+    """A tree for each set of groups that meet; refused where that has too many coefficients."""
     members: dict[int, list[int]] = {}
     for c in waiting:
         members.setdefault(classes[c].group, []).append(c)
     extra = {group: np.zeros(len(linear[part[0]])) for group, part in members.items()}
-    for first in members:
-        for second in members:
-            table = weights.get((first, second))
-            if first >= second or table is None:
-                continue
-            if (split := _separate(table)) is None:
-                raise NotLiftableError(
-                    f"{len(waiting):,} classes of constants with different evidence meet in "
-                    f"{len(members)} groups"
-                )
-            extra[first] += split[0] * sum(classes[c].size for c in members[second])
-            extra[second] += split[1] * sum(classes[c].size for c in members[first])
-    for group, part in members.items():
-        sizes = np.array([classes[c].size for c in part], dtype=np.int64)
-        log_h = np.array([linear[c] + extra[group] for c in part])
-        log_r = weights.get((group, group), np.zeros((log_h.shape[1],) * 2))
-        yield part, TreeProblem(sizes, log_h, log_r)
+    meet = {(classes[one].group, classes[two].group) for one, two, _ in links}
+    together = {}
+    for groups in itertools.combinations_with_replacement(sorted(members), 2):
+        if (table := weights.get(groups)) is None:
+            continue
+        first, second = groups
+        split = _separate(table) if first != second else None
+        if split is None:
+            together[groups] = table
+            meet.add(groups)
+            continue
+        extra[first] += split[0] * sum(classes[c].size for c in members[second])
+        extra[second] += split[1] * sum(classes[c].size for c in members[first])
+    log_h = {c: linear[c] + extra[classes[c].group] for c in waiting}
+    for component in _components(sorted(members), meet):
+        part = [c for group in component for c in members[group]]
+        inside = {pair: table for pair, table in together.items() if pair[0] in component}
+        tree = _tree(part, classes, log_h, inside, links)
+        if len(component) > 1 and not links and not math.isfinite(tree.seconds):
+            raise NotLiftableError(
+                f"{len(waiting):,} classes of constants with different evidence meet in "
+                f"{len(component)} groups"
+            )
+        yield part, tree
 
 
 def _separate(table: Floats) -> tuple[Floats, Floats] | None:
@@ -432,12 +625,10 @@ def _separate(table: Floats) -> tuple[Floats, Floats] | None:
     return (rows, columns) if np.abs(rest).max() <= 4e-16 * scale else None
 
 
-def _components(
-    waiting: Sequence[int], tables: Mapping[tuple[int, int], Floats]
-) -> list[list[int]]:
-    """Classes that meet, directly or by others."""
+def _components(waiting: Sequence[int], pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Classes or groups that meet, directly or by others."""
     parts = [{c} for c in waiting]
-    for c, other in tables:
+    for c, other in pairs:
         touched = [part for part in parts if c in part or other in part]
         parts = [part for part in parts if part not in touched] + [set().union(*touched)]
     return sorted(sorted(part) for part in parts)

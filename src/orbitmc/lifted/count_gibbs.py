@@ -9,12 +9,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, indices, lengths, readonly, starts
+from orbitmc._util.arrays import Bytes, Floats, indices, lengths, readonly, starts
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
@@ -27,11 +26,15 @@ from orbitmc.lifted.cells import (
     build_cells,
     build_pair_tables,
     log_sum,
-    pair_fields,
     unary_evidence,
     visible_fields,
 )
-from orbitmc.lifted.coordinates import log_pair_weights
+from orbitmc.lifted.coordinates import (
+    ObservedPairs,
+    correct_pair_weights,
+    find_observed_pairs,
+    usual_of_tables,
+)
 from orbitmc.lifted.evidence import Field, Known, read_known
 from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
 from orbitmc.lifted.marginals import find_propositions, normalise
@@ -41,7 +44,6 @@ from orbitmc.mln.grounding.grounding import AtomTables
 from orbitmc.mln.language.syntax import Program
 
 MOST_CELLS = 64  # of a constant
-MOST_PATTERNS = 4096  # of what is observed of pairs
 MODE_STEPS = 200  # of a fixed point
 MODE_TOLERANCE = 1e-4  # of chances of cells: chains start there, and find the rest
 CORNER = 0.01  # of a corner from which a mode is looked for, in each other cell
@@ -49,18 +51,10 @@ FORBIDDEN = -50.0  # nats, in the place of zeros while modes are looked for
 SAME_MODE = 0.02  # difference of the shares of cells
 FAR_MODE = 60.0  # nats: modes below the largest by more are left out
 DAMPING = 0.5
-
-
-class ObservedPairs(NamedTuple):
-    """Pairs of constants with observed atoms: places in two sorts, and a pattern of their own.
-
-    `known[pattern]` is what is known of each field of the sorts' tables, by table.
-    """
-
-    first: Ints
-    second: Ints
-    pattern: Ints
-    known: tuple[tuple[tuple[Floats, ...], ...], ...]
+MOST_FLATTENED = 4_000  # variables: chains of more take too long from one mode to another
+STEP = 4.0  # how much less of a barrier each flattened copy has left
+PATH_POINTS, PATH_STEPS = 33, 40  # between two modes, and of the mean field at each
+THETA_STEPS, LONGEST_STEP = 8, 4.0  # of Newton's method
 
 
 @dataclass(frozen=True)
@@ -102,18 +96,24 @@ class CellChain:
 
     def pair_chances(self, first: int, second: int, place: PairField, a: int, b: int) -> Floats:
         """For a pair: the law of a field between them, in each two cells, [i, j, value]."""
+        law, table = self.pair_law(first, second, place, a, b)
+        column = table.values[:, table.fields.index(place)]
+        size = self.fragment.schemas[place.field.predicate].size
+        return np.stack([law[:, :, column == v].sum(axis=2) for v in range(size)], axis=2)
+
+    def pair_law(
+        self, first: int, second: int, place: PairField, a: int, b: int
+    ) -> tuple[Floats, PairTable]:
+        """For a pair: the law of all fields that a field is tied to, [i, j, w], and their table."""
         tables = self.tables[first, second]
         number, table = next((n, t) for n, t in enumerate(tables) if place in t.fields)
-        known = _usual(self.known, tables)
+        known = usual_of_tables(self.known, tables)
         pairs = self.pairs.get((first, second))
         if pairs is not None:
             row = np.flatnonzero((pairs.first == a) & (pairs.second == b))
             if len(row):
-                known = pairs.known[int(pairs.pattern[row[0]])]
-        law = normalise(table.given(known[number]))
-        column = table.values[:, table.fields.index(place)]
-        size = self.fragment.schemas[place.field.predicate].size
-        return np.stack([law[:, :, column == v].sum(axis=2) for v in range(size)], axis=2)
+                known = pairs.of_tables(int(pairs.pattern[row[0]]), tables)
+        return normalise(table.given(known[number])), table
 
 
 def build_cell_chain(program: Program, tables: AtomTables) -> CellChain:
@@ -150,64 +150,11 @@ def build_cell_chain(program: Program, tables: AtomTables) -> CellChain:
         for sorts in itertools.combinations_with_replacement(numbers, 2)
     }
     pairs = {
-        sorts: _observed_pairs(fragment, known, sorts, between)
+        sorts: find_observed_pairs(fragment, known, *sorts)
         for sorts, between in pair_tables.items()
         if between
     }
     return _Assembly(fragment, known, cells, pair_tables, pairs).chain()
-
-
-def _usual(
-    known: Mapping[Field, Known], tables: Sequence[PairTable]
-) -> tuple[tuple[Floats, ...], ...]:
-    """What is known of pairs of which nothing was observed."""
-    return tuple(
-        tuple(known[place.field].patterns[0] for place in table.fields) for table in tables
-    )
-
-
-def _observed_pairs(
-    fragment: Fragment,
-    known: Mapping[Field, Known],
-    sorts: tuple[int, int],
-    tables: Sequence[PairTable],
-) -> ObservedPairs:
-    """All pairs of two sorts of which something is known beyond the usual."""
-    first, second = (fragment.sorts[number] for number in sorts)
-    fields = list(pair_fields(fragment, first, second))
-    codes, columns, patterns = [], [], []
-    for column, place in enumerate(fields):
-        facts = known[place.field]
-        ends = facts.elements if place.forward else facts.elements[:, ::-1]
-        inside = np.isin(ends[:, 0], first.members) & np.isin(ends[:, 1], second.members)
-        if sorts[0] == sorts[1]:
-            inside &= ends[:, 0] < ends[:, 1]  # a pair of one sort is in the order of its places
-        a = np.searchsorted(first.members, ends[inside, 0])
-        b = np.searchsorted(second.members, ends[inside, 1])
-        codes.append(a * len(second.members) + b)
-        columns.append(np.full(len(a), column))
-        patterns.append(facts.pattern[inside])
-    if not codes:
-        nothing = np.zeros(0, np.int64)
-        return ObservedPairs(nothing, nothing, nothing, ())
-    unique, which = np.unique(np.concatenate(codes), return_inverse=True)
-    seen = np.zeros((len(unique), len(fields)), np.int64)
-    seen[which.reshape(-1), np.concatenate(columns)] = np.concatenate(patterns)
-    rows, pattern = np.unique(seen, axis=0, return_inverse=True)
-    if len(rows) > MOST_PATTERNS:
-        raise NotLiftableError(
-            f"pairs are observed in {len(rows):,} ways; chains of cells take {MOST_PATTERNS:,}"
-        )
-    column_of = {place: column for column, place in enumerate(fields)}
-    ways = tuple(
-        tuple(
-            tuple(known[p.field].patterns[row[column_of[p]]] for p in table.fields)
-            for table in tables
-        )
-        for row in rows
-    )
-    size = len(second.members)
-    return ObservedPairs(unique // size, unique % size, pattern.reshape(-1), ways)
 
 
 @dataclass(frozen=True)
@@ -248,7 +195,10 @@ class _Assembly:
         kernel = self._kernel(sort, first_cell, weights, finite, forbidden, kept, corrections)
         modes, heights = _find_modes(kernel, np.array(sizes)[sort] if count else np.zeros(0, int))
         near = [place for place, height in enumerate(heights) if max(heights) - height <= FAR_MODE]
+        near.sort(key=lambda place: -heights[place])
         kernel = kernel._replace(modes=readonly(np.array([modes[number] for number in near])))
+        if len(near) > 1 and kernel.smooth and count <= MOST_FLATTENED:
+            kernel = _flatten(kernel)
         left_out = tuple(
             max(heights) - height for height in heights if max(heights) - height > FAR_MODE
         )
@@ -269,27 +219,15 @@ class _Assembly:
         for (s, t), tables in self.tables.items():
             if not tables:
                 continue
-            shape = len(self.cells[s].values), len(self.cells[t].values)
-            usual = np.broadcast_to(
-                log_pair_weights(tables, _usual(self.known, tables), log_sum), shape
+            pairs, begin = self.pairs[s, t], len(corrections)
+            usual, more = correct_pair_weights(
+                tables, (self.cells[s], self.cells[t]), self.known, pairs
             )
             rows = slice(first_cell[s], first_cell[s + 1])
             columns = slice(first_cell[t], first_cell[t + 1])
             log_r[rows, columns] = usual
             log_r[columns, rows] = usual.T
-            pairs = self.pairs[s, t]
-            begin = len(corrections)
-            for way in pairs.known:
-                log = np.broadcast_to(log_pair_weights(tables, way, log_sum), shape)
-                if (np.isneginf(usual) & ~np.isneginf(log)).any():
-                    raise NotLiftableError(
-                        "observed pairs allow cells that hard rules forbid to all others"
-                    )
-                corrections.append(
-                    np.where(
-                        np.isneginf(usual), 0.0, log - np.where(np.isneginf(usual), 0.0, usual)
-                    )
-                )
+            corrections += more
             edges.append((s, t, pairs.first, pairs.second, pairs.pattern + begin))
         return log_r, corrections, edges
 
@@ -382,6 +320,9 @@ class _Assembly:
             pattern=indices(both_ways[order]),
             correction=readonly(tables),
             modes=readonly(np.zeros((1, count, most))),
+            mark=readonly(np.zeros((1, len(finite)), np.uint8)),
+            bias=readonly(np.zeros((1, 1))),
+            below=indices(np.zeros(1, np.int64)),
         )
 
     def _model(
@@ -441,6 +382,32 @@ def _find_modes(kernel: CountGibbs, sizes: Ints) -> tuple[list[Floats], list[flo
     return modes, heights
 
 
+def _flatten(kernel: CountGibbs) -> CountGibbs:
+    """Add copies that are flattened between the largest mode and each other one.
+
+    The last copy of each has about equal chances for all numbers of constants between both modes.
+    Of the bias that it has, the one before lacks so much as makes one nat, and each one before that
+    lacks four times as much: few copies do, however high the barrier is.
+    """
+    field, variables = _MeanField(kernel), len(kernel.first_cell)
+    marks, biases, below = [kernel.mark[0]], [np.zeros(variables + 1)], [0]
+    for mode in kernel.modes[1:]:
+        mark = (field.count(mode) > field.count(kernel.modes[0])).astype(np.uint8)
+        full = field.barrier(kernel.modes[0], mode, mark)
+        steps = max(1, math.ceil(math.log(max(2.0, float(full.max())), STEP)))
+        below.append(0)
+        for number, share in enumerate([*(1.0 - STEP ** -np.arange(1.0, steps + 1)), 1.0]):
+            marks.append(mark)
+            biases.append(share * full)
+            if number:
+                below.append(len(below) - 1)
+    return kernel._replace(
+        mark=readonly(np.array(marks)),
+        bias=readonly(np.array(biases)),
+        below=indices(np.array(below)),
+    )
+
+
 class _MeanField:
     """What cells of a constant weigh on average, if those of others are independent."""
 
@@ -454,13 +421,22 @@ class _MeanField:
         self.partner = kernel.partner.astype(np.int64)
         self.told = np.maximum(kernel.correction, FORBIDDEN)[kernel.pattern.astype(np.int64)]
 
+    def count(self, chances: Floats) -> Floats:
+        """How many constants are expected in each cell."""
+        counts = np.bincount(self.cells.ravel(), weights=chances.ravel(), minlength=len(self.log_r))
+        return counts.astype(np.float64)
+
+    def of_open_pairs(self, chances: Floats) -> Floats:
+        """The weights of cells by what others are, if nothing was observed of pairs."""
+        field = np.asarray((self.log_r @ self.count(chances))[self.cells])
+        for mine in range(chances.shape[1]):  # nobody meets itself
+            field -= self.log_r[self.cells, self.cells[:, [mine]]] * chances[:, [mine]]
+        return field
+
     def of(self, chances: Floats) -> Floats:
         """The weights of cells by what others are."""
         variables, most = chances.shape
-        counts = np.bincount(self.cells.ravel(), weights=chances.ravel(), minlength=len(self.log_r))
-        field = np.asarray((self.log_r @ counts)[self.cells])
-        for mine in range(most):  # nobody meets itself
-            field -= self.log_r[self.cells, self.cells[:, [mine]]] * chances[:, [mine]]
+        field = self.of_open_pairs(chances)
         for own in range(most if len(self.owner) else 0):
             told = np.zeros(len(self.owner))
             for theirs in range(most):
@@ -480,8 +456,47 @@ class _MeanField:
         return chances
 
     def height(self, chances: Floats) -> float:
-        """A bound on log Z: energy and entropy."""
+        """About log Z: energy and entropy, and what observed pairs weigh on average."""
         log_u = np.where(chances > 0, self.log_u, 0.0)
-        energy = chances * (log_u + 0.5 * self.of(chances))
+        energy = chances * (log_u + 0.5 * self.of_open_pairs(chances))
         entropy = -chances * np.log(np.where(chances > 0, chances, 1.0))
-        return math.fsum([float(energy.sum()), float(entropy.sum())])
+        both = np.einsum(
+            "ei,eij,ej->e", chances[self.owner], np.exp(self.told), chances[self.partner]
+        )
+        return math.fsum(
+            [float(energy.sum()), float(entropy.sum()), 0.5 * float(np.log(both).sum())]
+        )
+
+    def barrier(self, low: Floats, high: Floats, mark: Bytes) -> Floats:
+        """How far log Z is below the largest one, by how many constants are in marked cells.
+
+        Between two modes it is that of the mean field with this number; beyond them, as there.
+        """
+        marked = mark[self.cells] * 1.0
+        ends = [float((marked * chances).sum()) for chances in (low, high)]
+        points = np.linspace(ends[0], ends[1], PATH_POINTS)
+        heights, chances, theta = [], low, 0.0
+        for point in points.tolist():
+            for _ in range(PATH_STEPS):
+                log = self.log_u + self.of(chances)
+                following, theta = _tilt(log, marked, theta, point)
+                change = float(np.abs(following - chances).max())
+                chances = DAMPING * chances + (1 - DAMPING) * following
+                if change < MODE_TOLERANCE:
+                    break
+                check_interrupt()
+            share = (marked * chances).sum(axis=1)
+            width = 2.0 * math.pi * float((share * (1.0 - share)).sum())
+            heights.append(self.height(chances) - 0.5 * math.log1p(width))
+        gaps = max(heights) - np.array(heights)
+        return np.asarray(np.interp(np.arange(len(low) + 1.0), points, gaps))
+
+
+def _tilt(log: Floats, marked: Floats, theta: float, wanted: float) -> tuple[Floats, float]:
+    """Chances of cells of which so many constants are in marked ones, and the tilt they need."""
+    for _ in range(THETA_STEPS):
+        chances = normalise(log + theta * marked)
+        share = (marked * chances).sum(axis=1)
+        gap, spread = wanted - float(share.sum()), float((share * (1 - share)).sum())
+        theta += max(-LONGEST_STEP, min(LONGEST_STEP, gap / max(spread, 1e-9)))
+    return normalise(log + theta * marked), theta

@@ -137,10 +137,8 @@ class Link(NamedTuple):
     pattern: int
 
 
-def find_links(
-    fragment: Fragment, known: Mapping[Field, Known]
-) -> dict[tuple[str, int], set[Link]]:
-    """All that is known of pairs of different constants, by constant (type and number)."""
+def require_few_pairs(known: Mapping[Field, Known]) -> None:
+    """Refuse observed pairs that are too many to be looked at one by one."""
     pairs_known = sum(
         len(facts.elements) for facts in known.values() if facts.elements.shape[1] == 2
     )
@@ -149,6 +147,13 @@ def find_links(
             f"{pairs_known:,} pairs of constants are observed; twins are looked for among "
             f"{MOST_PAIRS:,}"
         )
+
+
+def find_links(
+    fragment: Fragment, known: Mapping[Field, Known]
+) -> dict[tuple[str, int], set[Link]]:
+    """All that is known of pairs of different constants, by constant (type and number)."""
+    require_few_pairs(known)
     links: dict[tuple[str, int], set[Link]] = {}
     for number, (name, facts) in enumerate(known.items()):
         places = fragment.schemas[name.predicate].elements

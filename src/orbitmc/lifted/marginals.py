@@ -36,10 +36,13 @@ from orbitmc.lifted.coordinates import (
     Coordinates,
     EffectiveCells,
     Group,
+    ObservedPairs,
     PairKnown,
     Relations,
+    correct_pair_weights,
     find_classes,
     find_coordinates,
+    find_observed_pairs,
     kind_weights,
     merge_cells,
     relate_groups,
@@ -58,9 +61,10 @@ from orbitmc.lifted.evidence import (
     find_links,
     group_twins,
     read_known,
+    require_few_pairs,
 )
 from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
-from orbitmc.lifted.tree import IMPOSSIBLE, TreeMoments, TreeProblem, sum_tree
+from orbitmc.lifted.tree import IMPOSSIBLE, Link, TreeMoments, TreeProblem, sum_tree
 from orbitmc.mln.data.database import TRUE, UNKNOWN, Ints
 from orbitmc.mln.grounding.atoms import given_atom
 from orbitmc.mln.grounding.grounding import AtomTables
@@ -75,6 +79,14 @@ Law = Callable[[tuple[int, ...]], Floats]
 """The probabilities of the values of a field, for atoms that are alike."""
 
 
+class PatternlessError(NotLiftableError):
+    """Observed pairs tell too many constants apart to count them in groups of twins."""
+
+    def with_width(self, width: int) -> "PatternlessError":
+        """The same, if eliminating the constants in turn takes too much, too."""
+        return PatternlessError(f"{str(self).removesuffix(')')}, width {width})")
+
+
 class Profile(NamedTuple):
     """Constants of a group with one kind of evidence: all their atoms are equally probable."""
 
@@ -87,7 +99,9 @@ class Profile(NamedTuple):
 class Setting:
     """All that counting needs beside the values of atoms without elements.
 
-    `profile_of[s]` gives the profile of each member of sort s, a number in `profiles`.
+    `profile_of[s]` gives the profile of each member of sort s, a number in `profiles`. If pairs
+    are `observed` without a pattern, they are told by sorts; their constants have profiles of their
+    own, in order.
     """
 
     fragment: Fragment
@@ -96,6 +110,37 @@ class Setting:
     evidence: tuple[UnaryEvidence, ...]
     profiles: tuple[Profile, ...]
     profile_of: tuple[Ints, ...]
+    observed: Mapping[tuple[int, int], ObservedPairs] = field(default_factory=dict)
+
+    @cached_property
+    def linked(self) -> tuple[Ints, ...]:
+        """The kinds of constants of each sort that have observed pairs."""
+        places: list[list[Ints]] = [[] for _ in self.evidence]
+        for (s, t), pairs in self.observed.items():
+            places[s].append(pairs.first)
+            places[t].append(pairs.second)
+        return tuple(
+            np.unique(np.concatenate([evidence.kind_of[:0], *(evidence.kind_of[p] for p in some)]))
+            for evidence, some in zip(self.evidence, places, strict=True)
+        )
+
+    @cached_property
+    def way_of(self) -> Mapping[tuple[int, int], int]:
+        """The way in which each pair of profiles is observed, in order."""
+        return {
+            (one, two): way
+            for (s, t), pairs in self.observed.items()
+            for one, two, way in zip(
+                self.profile_of[s][pairs.first].tolist(),
+                self.profile_of[t][pairs.second].tolist(),
+                pairs.pattern.tolist(),
+                strict=True,
+            )
+        }
+
+    def sort_of(self, profile: int) -> int:
+        """The sort of the constants of a profile."""
+        return self.groups[self.profiles[profile].group].sort
 
 
 @dataclass(frozen=True)
@@ -131,6 +176,12 @@ class Lifting:
         sizes = [len(e.leader) for case in self.cases for e in case.effective]
         return max(sizes, default=0)
 
+    @property
+    def width(self) -> int:
+        """How many constants with observed pairs have to be looked at together, at most."""
+        problems = [problem for case in self.cases for problem in case.coordinates.problems]
+        return max((p.width for p in problems if isinstance(p, TreeProblem)), default=0)
+
     def count(self) -> "Counted":
         """Count; the answer knows all marginals. What takes far more than expected is refused."""
         most = PATIENCE * max(self.states, FEW_STATES)
@@ -160,8 +211,30 @@ def _count_work(problem: CountProblem | TreeProblem) -> float:
 
 
 def lift(program: Program, tables: AtomTables) -> Lifting:
-    """Prepare counting, without any grounding; a program that is not in the fragment is refused."""
-    return lift_setting(find_setting(program, tables))
+    """Prepare counting, without any grounding; a program that is not in the fragment is refused.
+
+    Constants are counted in groups of twins; if observed pairs have no pattern, or one with many
+    groups, their constants are eliminated one after the other, where that takes less time.
+    """
+    fragment = find_fragment(program, tables)
+    known = read_known(fragment)
+    refusal: NotLiftableError | None = None
+    liftings: list[Lifting] = []
+    try:
+        liftings.append(lift_setting(_setting(fragment, known)))
+    except NotLiftableError as error:
+        refusal = error
+    if refusal is not None or liftings[0].states > FEW_STATES:
+        try:
+            if observed := _observe(fragment, known):
+                liftings.append(lift_setting(_link_setting(fragment, known, observed)))
+        except NotLiftableError as error:
+            refusal = refusal or error
+    if refusal is not None and not any(math.isfinite(lifting.states) for lifting in liftings):
+        if liftings and isinstance(refusal, PatternlessError):
+            raise refusal.with_width(liftings[0].width)
+        raise refusal
+    return min(liftings, key=lambda lifting: lifting.states)
 
 
 def find_setting(program: Program, tables: AtomTables) -> Setting:
@@ -208,6 +281,15 @@ def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
     if len(groups) > most:
         raise _patternless(known, f"{len(groups):,}")
     evidence = tuple(unary_evidence(fragment, sort, known) for sort in fragment.sorts)
+    return _with_profiles(fragment, known, groups, evidence)
+
+
+def _with_profiles(
+    fragment: Fragment,
+    known: Mapping[Field, Known],
+    groups: Sequence[Group],
+    evidence: tuple[UnaryEvidence, ...],
+) -> Setting:
     profiles: list[Profile] = []
     profile_of = [np.zeros(len(sort.members), np.int64) for sort in fragment.sorts]
     for number, group in enumerate(groups):
@@ -221,11 +303,51 @@ def _setting(fragment: Fragment, known: Mapping[Field, Known]) -> Setting:
     return Setting(fragment, known, tuple(groups), evidence, tuple(profiles), tuple(profile_of))
 
 
-def _patternless(known: Mapping[Field, Known], groups: str) -> NotLiftableError:
+Observed = dict[tuple[int, int], ObservedPairs]
+
+
+def _observe(fragment: Fragment, known: Mapping[Field, Known]) -> Observed:
+    """All observed pairs, by sorts."""
+    require_few_pairs(known)
+    numbers = range(len(fragment.sorts))
+    pairs = {
+        sorts: find_observed_pairs(fragment, known, *sorts)
+        for sorts in itertools.combinations_with_replacement(numbers, 2)
+    }
+    return {sorts: some for sorts, some in pairs.items() if len(some.first)}
+
+
+def _link_setting(fragment: Fragment, known: Mapping[Field, Known], observed: Observed) -> Setting:
+    """Constants of a sort are one group; those of observed pairs have profiles of their own."""
+    groups = [
+        Group(number, np.arange(len(sort.members)))
+        for number, sort in enumerate(fragment.sorts)
+        if len(sort.members)
+    ]
+    evidence = []
+    for number, sort in enumerate(fragment.sorts):
+        places = [pairs.first for (s, _), pairs in observed.items() if s == number]
+        places += [pairs.second for (_, t), pairs in observed.items() if t == number]
+        linked = np.unique(np.concatenate([np.zeros(0, np.int64), *places]))
+        evidence.append(_tell_apart(unary_evidence(fragment, sort, known), linked))
+    setting = _with_profiles(fragment, known, groups, tuple(evidence))
+    return replace(setting, observed=observed)
+
+
+def _tell_apart(evidence: UnaryEvidence, places: Ints) -> UnaryEvidence:
+    """Give each of some constants a kind of its own."""
+    kind_of = evidence.kind_of.copy()
+    kind_of[places] = evidence.kinds + np.arange(len(places))
+    same_as = np.concatenate([np.arange(evidence.kinds), evidence.kind_of[places]])
+    patterns = {field: table[same_as] for field, table in evidence.patterns.items()}
+    return UnaryEvidence(kind_of, patterns)
+
+
+def _patternless(known: Mapping[Field, Known], groups: str) -> PatternlessError:
     pairs = {name: facts for name, facts in known.items() if facts.elements.shape[1] == 2}
     names = sorted({name.predicate for name, facts in pairs.items() if len(facts.elements)})
     linked = sum(len(facts.elements) for facts in pairs.values())
-    return NotLiftableError(
+    return PatternlessError(
         f"observed {', '.join(names)} has {linked:,} pairs of constants without a pattern "
         f"({groups} groups)"
     )
@@ -280,10 +402,16 @@ def _case(
         (first, second): build_pair_tables(fragment, first, second, cells, values)
         for first, second in itertools.combinations_with_replacement(numbers, 2)
     }
-    relations = relate_groups(setting.groups, cells, tables, PairKnown(setting.known))
-    effective = merge_cells(setting.groups, cells, relations.log)
-    classes, constant = find_classes(setting.groups, effective, cells)
-    coordinates = find_coordinates(classes, effective, relations.log, add)
+    pairs = PairKnown(setting.known, usual=bool(setting.observed))
+    relations = relate_groups(setting.groups, cells, tables, pairs)
+    corrections = {
+        (s, t): correct_pair_weights(tables[s, t], (cells[s], cells[t]), setting.known, pairs)[1]
+        for (s, t), pairs in setting.observed.items()
+    }
+    effective = merge_cells(setting.groups, cells, relations.log, corrections)
+    classes, constant = find_classes(setting.groups, effective, cells, setting.linked)
+    links = _links(setting, corrections, effective, classes)
+    coordinates = find_coordinates(classes, effective, relations.log, add, links)
     unused = _unused_propositions(setting, values, add)
     return Case(
         math.fsum([earned, constant, coordinates.constant, unused]),
@@ -295,6 +423,35 @@ def _case(
         tuple(classes),
         coordinates,
     )
+
+
+def _links(
+    setting: Setting,
+    corrections: Mapping[tuple[int, int], Sequence[Floats]],
+    effective: Sequence[EffectiveCells],
+    classes: Sequence[ConstantClass],
+) -> list[Link]:
+    """Observed pairs as links of classes, with what they weigh more in each effective cell."""
+    class_of = {
+        (entry.group, kind): number
+        for number, entry in enumerate(classes)
+        for kind in entry.kinds.tolist()
+    }
+    group_of = {group.sort: number for number, group in enumerate(setting.groups)}
+    links = []
+    for (s, t), pairs in setting.observed.items():
+        g, h = group_of[s], group_of[t]
+        leaders = np.ix_(effective[g].leader, effective[h].leader)
+        tables = [table[leaders] for table in corrections[s, t]]
+        one, two = (
+            setting.evidence[sort].kind_of[places].tolist()
+            for sort, places in ((s, pairs.first), (t, pairs.second))
+        )
+        links += [
+            Link(class_of[g, a], class_of[h, b], tables[way])
+            for a, b, way in zip(one, two, pairs.pattern.tolist(), strict=True)
+        ]
+    return links
 
 
 def _unused_propositions(setting: Setting, values: Mapping[Field, int], add: Add) -> float:
@@ -373,7 +530,8 @@ class CountedCase:
             law[where.sure[number]] = 1.0
         else:
             mean = self.moments[where.problem_of[number]].mean[where.places[number]]
-            law[where.choices[number]] = mean.reshape(-1) / entry.size
+            chances = mean.reshape(-1) / entry.size
+            law[where.choices[number]] = chances[: len(where.choices[number])]
         return law
 
     def _effective_joint(self, first: int, second: int) -> Floats:
@@ -446,17 +604,24 @@ class CountedCase:
         column = part.values[:, part.fields.index(name)]
         return np.asarray(np.bincount(column, weights=law @ joint, minlength=size), np.float64)
 
+    def known_between(self, first: int, second: int) -> tuple[tuple[Floats, ...], ...]:
+        """What is known of the fields between two constants of profiles in order, by table."""
+        setting = self.setting
+        if (way := setting.way_of.get((first, second))) is not None:
+            sorts = setting.sort_of(first), setting.sort_of(second)
+            return setting.observed[sorts].of_tables(way, self.case.tables[sorts])
+        groups = setting.profiles[first].group, setting.profiles[second].group
+        return self.case.relations.known[groups]
+
     def pair_field_law(self, first: int, second: int, place: PairField) -> Floats:
         """How probable the values of a field between two different constants are."""
-        groups = self.setting.groups
-        g, h = (self.setting.profiles[p].group for p in (first, second))
-        if groups[g].sort > groups[h].sort:
+        sorts = self.setting.sort_of(first), self.setting.sort_of(second)
+        if sorts[0] > sorts[1] or (second, first) in self.setting.way_of:
             return self.pair_field_law(second, first, PairField(place.field, not place.forward))
         size = self.setting.fragment.schemas[place.field.predicate].size
-        tables = self.case.tables[groups[g].sort, groups[h].sort]
+        tables = self.case.tables[sorts]
         number, table = next((n, t) for n, t in enumerate(tables) if place in t.fields)
-        known = self.case.relations.known[g, h][number]
-        joint = normalise(table.given(known))
+        joint = normalise(table.given(self.known_between(first, second)[number]))
         weights = np.einsum("ij,ijw->w", self.pair_law(first, second), joint)
         column = table.values[:, table.fields.index(place)]
         return np.asarray(np.bincount(column, weights=weights, minlength=size), np.float64)

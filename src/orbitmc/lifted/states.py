@@ -146,7 +146,7 @@ def _class_counts(case: Case, number: int, states: Sequence[Ints], count: int) -
         return counts
     state, places = states[where.problem_of[number]], where.places[number]
     if isinstance(where.problems[where.problem_of[number]], TreeProblem):
-        counts[:] = state[:, places[0]]
+        counts[:] = state[:, places[0], : counts.shape[1]]
     else:
         counts[:, where.choices[number]] = state[:, places]
     return counts
@@ -413,11 +413,25 @@ class _AtomReader:
         first, second, number = key
         table = case.tables[first, second][number]
         one, two = self.group_of[first][pairs.first], self.group_of[second][pairs.second]
+        way = self._ways(first, second, pairs.codes)
         values = np.zeros((len(cells[first]), len(pairs.codes)), np.int64)
-        for g, h in sorted({*zip(one.tolist(), two.tolist(), strict=True)}):
-            some = np.flatnonzero((one == g) & (two == h))
-            log = table.given(case.relations.known[g, h][number])
+        for g, h, seen in sorted({*zip(one.tolist(), two.tolist(), way.tolist(), strict=True)}):
+            some = np.flatnonzero((one == g) & (two == h) & (way == seen))
+            known = case.relations.known[g, h]
+            if seen >= 0:
+                observed = self.setting.observed[first, second]
+                known = observed.of_tables(seen, case.tables[first, second])
+            log = table.given(known[number])
             rows = cells[first][:, pairs.first[some]] * len(case.cells[second].values)
             rows = rows + cells[second][:, pairs.second[some]]
             values[:, some] = choose(log.reshape(-1, len(table.values)), rows)
         return values
+
+    def _ways(self, first: int, second: int, codes: Ints) -> Ints:
+        """The way in which each pair of two sorts is observed by itself; -1 if it is not."""
+        pairs = self.setting.observed.get((first, second))
+        if pairs is None:
+            return np.full(len(codes), -1)
+        seen = pairs.first * len(self.fragment.sorts[second].members) + pairs.second
+        place = np.minimum(np.searchsorted(seen, codes), len(seen) - 1)
+        return np.where(seen[place] == codes, pairs.pattern[place], -1)

@@ -102,7 +102,7 @@ def _expect_pairs(case: CountedCase, sorts: tuple[int, int], uses: Uses) -> floa
         if uses.between & set(table.fields) or not (uses.between or table.fields)
     )
     truth = pair_truth(setting.fragment, uses, table.fields, table.values, cells, _given(case))
-    holds: dict[tuple[int, int], Floats] = {}
+    holds: dict[tuple[int, int, int], Floats] = {}
     total = 0.0
     for p, one in enumerate(setting.profiles):
         for q, two in enumerate(setting.profiles):
@@ -111,9 +111,9 @@ def _expect_pairs(case: CountedCase, sorts: tuple[int, int], uses: Uses) -> floa
             pairs = one.size * two.size if p != q else one.size * (one.size - 1) // 2
             if pairs == 0 or (sorts[0] == sorts[1] and p > q):
                 continue
-            between = one.group, two.group
+            between = one.group, two.group, setting.way_of.get((p, q), -1)
             if between not in holds:
-                joint = normalise(table.given(case.case.relations.known[between][place]))
+                joint = normalise(table.given(case.known_between(p, q)[place]))
                 holds[between] = (joint * truth).sum(axis=2)
             total += pairs * float((case.pair_law(p, q) * holds[between]).sum())
     return total

@@ -38,7 +38,7 @@ def _record_chances(
     tally: CountTally, prepared: PreparedGraph, scratch: Scratch, values: Bytes, part: int
 ) -> None:
     kernel, memory = tally.kernel, tally.memory
-    count_cells(kernel, memory, values)
+    count_cells(kernel, memory, values, 0)
     for variable in range(len(values)):
         size = np.int64(prepared.graph.cardinality[variable])
         find_chances(kernel, memory, values, variable, size)
