@@ -48,6 +48,7 @@ from orbitmc.kernels._partition import (
 )
 from orbitmc.kernels.protocol import ROWS, Kernel, fill_in, steps
 
+ROW_DRAWS = 2  # times that a row of a matching asks for a column, in a sweep of variables
 GREEDY_EVERY = 8  # one lane of so many starts where each item likes it best
 
 
@@ -260,7 +261,8 @@ def _kernel_of(
     if isinstance(relation, ItemMatching):
         rows = len(relation.table)
         needed = relation.rows_needed, relation.columns_needed
-        return match_table(graph, relation.table, rows, needed), f"{rows:,} rows are matched anew"
+        kernel = match_table(graph, relation.table, ROW_DRAWS * rows, needed)
+        return kernel, f"{rows:,} rows are matched anew"
     if isinstance(relation, ItemForest):
         return draw_forest(graph, relation), f"{relation.items:,} items get new parents"
     return draw_order(graph, relation), f"{relation.items:,} items are put in order anew"
