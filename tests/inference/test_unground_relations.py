@@ -1,6 +1,7 @@
 """Programs with orders and matchings: these are sampled, their rules are not ground."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -301,6 +302,30 @@ def test_other_questions_are_answered_from_samples_of_relations():
     assert len(drawn) > 0
     with pytest.raises(LimitError, match="a total order whose rules are not ground"):
         program.in_relations.model.require_all_factors()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_search_in_the_relations_finds_the_best_state(case):
+    program = program_of(case)
+    proven = om.best(program, method="exact", k=2)
+    found = om.best(program, method="gibbs", samples=3, seed=1, k=2)
+    assert found.about.method == "annealing"
+    assert "never leaves such relations" in found.about.reason
+    for state, best in zip(found, proven, strict=True):
+        assert abs(state.log_weight - best.log_weight) < 1e-9
+        assert state.keys() == best.keys()
+    assert proven[0].log_weight <= found.bound
+    _, logs = whole_weights(program)
+    assert abs(logs.max() - found[0].log_weight) < 1e-9
+
+
+def test_workers_search_as_one_process_does():
+    program = program_of("order and matching")
+    options = {"method": "gibbs", "samples": 2, "packs": 2, "lanes": 32, "seed": 3}
+    here = om.best(program, **options)
+    with ThreadPoolExecutor(2) as executor:
+        there = om.best(program, executor=executor, **options)
+    assert [dict(state) for state in here] == [dict(state) for state in there]
 
 
 def test_a_run_is_resumed_where_it_stopped(tmp_path):
