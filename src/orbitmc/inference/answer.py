@@ -201,10 +201,11 @@ def in_relations(query: Query[Answer]) -> Query[Answer]:
 
 def can_draw_relations(program: MarkovLogic) -> bool:
     """Whether a program has relations whose rules need no grounding, and no weights beyond that."""
-    relations = program.in_relations
-    return relations is not None and not len(
-        graphs.log_weights.large_factors(relations.model.graph)
-    )
+    if program.in_relations is None:
+        return False
+    model = program.in_relations.model
+    large = len(graphs.log_weights.large_factors(model.graph))
+    return not large and kernels.relations.are_drawn(model.graph, model.relations)
 
 
 def prefers_relations(program: MarkovLogic, settings: Settings) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import kernels
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import elements, tier
 from orbitmc._simd.random import COLUMNS, Generator, Stream, generator
@@ -22,7 +23,6 @@ from orbitmc.graph.relevance import components
 from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.protocol import Kernel, start_states
-from orbitmc.kernels.relations import relation_scan
 from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph
 from orbitmc.sampling.pack import Pack, empty_pack, start_values, walk
 
@@ -249,7 +249,11 @@ class Cooling:
         """The graph at a temperature and the chain that samples it; prepared once."""
         if beta not in self.prepared:
             prepared, kernel = prepare(at_beta(self.graph, beta)), SystematicScan()
-            chain = relation_scan(prepared, self.relations)[0] if self.relations else kernel
+            chain = (
+                kernels.relations.relation_scan(prepared, self.relations)[0]
+                if self.relations
+                else kernel
+            )
             self.prepared[beta] = prepared, chain
         return self.prepared[beta]
 
