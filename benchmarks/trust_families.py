@@ -453,10 +453,24 @@ def two_groups(rng: Rng) -> tuple[MarkovLogic, Truth]:
     return _equivalence(rng, items, 0.0, 0.2, gain + np.where(gain == 0.0, across, 0.0))
 
 
+def some_items(rng: Rng) -> tuple[MarkovLogic, Truth]:
+    """Items that may be in no block at all."""
+    return _equivalence(rng, int(rng.integers(3, 7)), 0.0, 1.5, partial=True)
+
+
 def _equivalence(
-    rng: Rng, items: int, mean: float, spread: float, beside: NDArray[np.float64] | float = 0.0
+    rng: Rng,
+    items: int,
+    mean: float,
+    spread: float,
+    beside: NDArray[np.float64] | float = 0.0,
+    *,
+    partial: bool = False,
 ) -> tuple[MarkovLogic, Truth]:
-    """A program in which pairs of items have random gains, and some decide other atoms."""
+    """A program in which pairs of items have random gains, and some decide other atoms.
+
+    Items that share the block of one more are in none, if the relation is `partial`.
+    """
     pairs = _all_pairs(items)
     gain = rng.normal(mean, spread, len(pairs)) + (np.zeros((items, items)) + beside)[*pairs.T]
     atoms = int(rng.integers(0, 3))
@@ -465,16 +479,20 @@ def _equivalence(
     rules = [f"{worth!r} {name}" for name, worth in zip(names, gain.tolist(), strict=True)]
     rules += [f"{float(pull[a])!r} {names[tied[a]]} ^ Red(C{a})" for a in range(atoms)]
     things = ", ".join(f"C{item}" for item in range(items))
-    text = "\n".join([f"thing = {{ {things} }}", *RELATION, *rules])
-    labels = np.array(list(partitions(items)))
-    same = labels[:, pairs[:, 0]] == labels[:, pairs[:, 1]]
+    laws = [law for law in RELATION if not partial or law != "Same(x,x)."]
+    alone = rng.normal(0.0, 1.5, items) if partial else np.zeros(items)
+    rules += [f"{float(alone[c])!r} Same(C{c},C{c})" for c in range(items) if partial]
+    text = "\n".join([f"thing = {{ {things} }}", *laws, *rules])
+    labels = np.array(list(partitions(items + partial)))
+    inside = labels[:, :items] != labels[:, [-1]] if partial else labels >= 0
+    same = (labels[:, pairs[:, 0]] == labels[:, pairs[:, 1]]) & inside[:, pairs[:, 0]]
     free = np.logaddexp(0.0, pull) - np.log(2.0)  # of an atom whose pair is 1
-    weights = np.exp(same @ gain + same[:, tied] @ free)
-    chance = weights @ same / weights.sum()
+    weights = np.exp(same @ gain + same[:, tied] @ free + inside @ alone)
+    chance, there = (weights @ flags / weights.sum() for flags in (same, inside))
     red = np.full(items, 0.5)
     red[:atoms] = chance[tied] / (1.0 + np.exp(-pull)) + (1.0 - chance[tied]) / 2.0
     truth = {f"Red(C{item})": red[[item]] for item in range(items)}
-    truth |= {f"Same(C{item},C{item})": np.ones(1) for item in range(items)}
+    truth |= {f"Same(C{item},C{item})": there[[item]] for item in range(items)}
     for (one, other), p in zip(pairs.tolist(), chance.tolist(), strict=True):
         truth[f"Same(C{one},C{other})"] = truth[f"Same(C{other},C{one})"] = np.array([p])
     program = parse(text)

@@ -42,7 +42,12 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
     ),
     "symmetric": (families.exchangeable, families.ring, families.two_sides, families.people),
     "lifted, two modes": (families.towns,),
-    "partitions": (families.close_items, families.far_items, families.two_groups),
+    "partitions": (
+        families.close_items,
+        families.far_items,
+        families.two_groups,
+        families.some_items,
+    ),
     "matchings": (families.matched, families.perfectly_matched),
     "orders": (families.loose_order, families.tight_order),
     "unground relations": (

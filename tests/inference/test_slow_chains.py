@@ -27,28 +27,32 @@ STEPS = SHARE * 10.0 / STEP  # of one pack that has all the time
     ],
 )
 def test_a_chain_has_enough_memories_where_that_is_possible(memories, shape):
-    fitted = fit_to_memory(TIMED, STEPS / memories * 0.999, STEP, VARIABLES)
+    fitted = fit_to_memory(TIMED, STEPS / memories * 0.999, STEP, VARIABLES, sparse=True)
     assert (fitted.packs, fitted.lanes) == shape
 
 
 def test_two_threads_have_a_pack_each():
     settings = Settings(seconds=10.0, threads=2)
-    assert fit_to_memory(settings, STEPS / 10.0, STEP, VARIABLES).packs == 2
+    assert fit_to_memory(settings, STEPS / 10.0, STEP, VARIABLES, sparse=True).packs == 2
 
 
-def test_samples_of_slow_chains_are_further_apart():
+def test_samples_of_slow_chains_are_further_apart_where_much_is_done_with_each():
     memory = 100.0 * SWEEPS_PER_SAMPLE * VARIABLES
-    assert fit_to_memory(TIMED, memory, STEP, VARIABLES).spacing == int(memory / LOOKS_PER_MEMORY)
-    assert fit_to_memory(TIMED, 2.0 * VARIABLES, STEP, VARIABLES).spacing is None
-    longest = fit_to_memory(TIMED, 1e30, STEP, VARIABLES).spacing
-    assert 2 * STEPS / longest >= 400
+
+    def spacing(memory, *, sparse=True):
+        return fit_to_memory(TIMED, memory, STEP, VARIABLES, sparse=sparse).spacing
+
+    assert spacing(memory) == int(memory / LOOKS_PER_MEMORY)
+    assert spacing(memory, sparse=False) is None
+    assert spacing(2.0 * VARIABLES) is None
+    assert 2 * STEPS / spacing(1e30) >= 400
 
 
 def test_what_was_asked_for_stays():
     asked = Settings(seconds=10.0, packs=3, lanes=64, spacing=7)
-    assert fit_to_memory(asked, 1e9, STEP, VARIABLES) == asked
+    assert fit_to_memory(asked, 1e9, STEP, VARIABLES, sparse=True) == asked
     untimed = Settings(samples=100)
-    assert fit_to_memory(untimed, 1e9, STEP, VARIABLES) == untimed
+    assert fit_to_memory(untimed, 1e9, STEP, VARIABLES, sparse=True) == untimed
 
 
 def test_a_plan_fits_what_the_race_has_seen(monkeypatch):

@@ -1,6 +1,7 @@
 """Programs with orders and matchings: these are sampled, their rules are not ground."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -30,6 +31,8 @@ ONCE = "M(x,p) ^ M(x,q) => p = q.\nM(x,p) ^ M(y,p) => x = y.\n"
 FIRST, SECOND = "EXIST p M(x,p).\n", "EXIST x M(x,p).\n"
 ABOVE = "!A(x,x).\nA(x,y) ^ A(y,z) => A(x,z).\nA(x,z) ^ A(y,z) => (A(x,y) v A(y,x) v x = y).\n"
 SAME = "S(x,x).\nS(x,y) => S(y,x).\nS(x,y) ^ S(y,z) => S(x,z).\n"
+PARTLY = "S(x,y) => S(y,x).\nS(x,y) ^ S(y,z) => S(x,z).\n"
+SOFT_SAME = "0.7 S(T0,T1)\n0.4 S(x,x)\n0.5 S(x,x) => R(x)\n-0.3 S(x,y) ^ R(x) ^ x != y\n"
 SIZES = {"t": 3, "u": 3}
 
 
@@ -57,6 +60,11 @@ CASES = {
     "order, known": (BEFORE + SOFT_ORDER, "B(T2,T1)"),
     "order, known not": (BEFORE + SOFT_ORDER, "!B(T2,T1)"),
     "order, soft evidence": (BEFORE + SOFT_ORDER, "0.8 B(T1,T0)\n0.7 B(T1,T1)"),
+    "partial equivalence": (PARTLY + SOFT_SAME, ""),
+    "partial equivalence, known": (PARTLY + SOFT_SAME + "0.6 S(T2,T3)\n", "S(T0,T1)"),
+    "partial equivalence, known not": (PARTLY + SOFT_SAME, "!S(T0,T0) !S(T1,T2)"),
+    "partial equivalence, some known": (PARTLY + SOFT_SAME, "S(T1,T1) !S(T0,T2)"),
+    "partial and another": (PARTLY + BEFORE + "0.7 S(T0,T1)\n0.5 B(T0,T1) ^ S(T2,T2)\n", ""),
     "forest": (ABOVE + SOFT_ORDER.replace("B(", "A("), ""),
     "forest of four": (ABOVE + "0.7 A(T0,T1)\n0.5 A(T1,T2)\n-0.6 A(T3,T0)\n0.3 A(x,y)\n", ""),
     "forest, known": (ABOVE + "0.7 A(T0,T1)\n0.4 A(x,T2)\n", "A(T3,T1) !A(T0,T2)"),
@@ -72,6 +80,7 @@ CASES = {
     "order and equivalence": (BEFORE + SAME + "0.7 S(T0,T1)\n0.5 B(T0,T1) ^ S(T1,T2)\n", ""),
 }  # fmt: skip
 LARGER = {
+    "partial equivalence, known": {"t": 4},
     "order and matching": {"u": 2},
     "order of four": {"t": 4},
     "forest of four": {"t": 4},
@@ -301,6 +310,30 @@ def test_other_questions_are_answered_from_samples_of_relations():
     assert len(drawn) > 0
     with pytest.raises(LimitError, match="a total order whose rules are not ground"):
         program.in_relations.model.require_all_factors()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_search_in_the_relations_finds_the_best_state(case):
+    program = program_of(case)
+    proven = om.best(program, method="exact", k=2)
+    found = om.best(program, method="gibbs", samples=3, seed=1, k=2)
+    assert found.about.method == "annealing"
+    assert "never leaves such relations" in found.about.reason
+    assert abs(found[0].log_weight - proven[0].log_weight) < 1e-9
+    assert found[0].keys() == proven[0].keys()
+    assert found[1].log_weight <= proven[1].log_weight + 1e-9
+    assert proven[0].log_weight <= found.bound
+    _, logs = whole_weights(program)
+    assert abs(logs.max() - found[0].log_weight) < 1e-9
+
+
+def test_workers_search_as_one_process_does():
+    program = program_of("order and matching")
+    options = {"method": "gibbs", "samples": 2, "packs": 2, "lanes": 32, "seed": 3}
+    here = om.best(program, **options)
+    with ThreadPoolExecutor(2) as executor:
+        there = om.best(program, executor=executor, **options)
+    assert [dict(state) for state in here] == [dict(state) for state in there]
 
 
 def test_a_run_is_resumed_where_it_stopped(tmp_path):

@@ -93,6 +93,15 @@ def test_forgetting_what_an_exchange_gains_is_wrong(monkeypatch):
     assert residuals(graph, run)[0] > WRONG
 
 
+def test_forgetting_how_often_columns_are_asked_for_is_wrong():
+    graph, table = matching_model(np.random.default_rng(1), 3, 3, extra=0)
+    prepared = prepare_unrounded(graph)
+    kernel = match_table(prepared.graph, table)
+    assert residuals(graph, one_step(prepared, kernel))[0] <= EXACT
+    even = kernel._replace(log_chance=0 * kernel.log_chance)
+    assert residuals(graph, one_step(prepared, even))[0] > WRONG
+
+
 def test_forgetting_other_factors_is_wrong():
     graph, table = matching_model(np.random.default_rng(2), 3, 3, extra=4)
     prepared = prepare_unrounded(graph)

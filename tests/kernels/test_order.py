@@ -117,7 +117,7 @@ def test_forgetting_what_turns_round_is_wrong(monkeypatch):
     assert residuals(graph, run)[0] <= EXACT
     monkeypatch.setattr(_order, "potential_in_lane", lambda *given: 0.0)
     turned = order_table(prepared.graph, table, known)
-    doubled = one_step(prepared, turned._replace(gain=2 * turned.gain))
+    doubled = one_step(prepared, turned._replace(lead=2 * turned.lead))
     assert residuals(graph, doubled)[0] > WRONG
 
 
@@ -134,7 +134,7 @@ def test_marginals_of_seven_items_are_those_of_all_orders(known):
     kernel = order_table(graph, table, first)
     sampled = om.marginals(model, kernel=kernel, samples=400, seed=1)
     weights, sums = 0.0, np.zeros(graph.variables)
-    field = {v: kernel.gain[pair] for pair, v in np.ndenumerate(table) if v >= 0}
+    field = {v: kernel.lead[pair[::-1]] for pair, v in np.ndenumerate(table) if v >= 0}
     for arranged in permutations(range(7)):
         place = np.argsort(arranged)
         if (first & (place[:, None] > place)).any():

@@ -24,9 +24,13 @@ from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
 
 
-def relation(name, items, first_variable=0, apart=()):
-    """An equivalence relation of all pairs of items but those that are known apart."""
+def relation(name, items, first_variable=0, apart=(), partial=()):
+    """An equivalence relation of all pairs of items but those that are known apart.
+
+    Items of a partial one may be in no block.
+    """
     pairs = [pair for pair in combinations(range(items), 2) if pair not in apart]
+    pairs += [(item, item) for item in partial]
     first, second = np.array(pairs).T
     return Equivalence(name, items, first_variable + np.arange(len(pairs)), first, second)
 
@@ -40,6 +44,9 @@ def add_rules(builder, equivalence):
         )
         for pair in (tuple(pair), tuple(reversed(pair)))
     }
+    for pair, variable in number.items():
+        if pair[0] != pair[1] and (pair[0], pair[0]) in number:
+            builder.add_clause([variable, number[pair[0], pair[0]]], [0, 1], np.inf)
     for one, two, three in permutations(range(equivalence.items), 3):
         body = [number.get((one, two)), number.get((two, three))]
         head = number.get((one, three))
@@ -92,6 +99,10 @@ CASES = {
     "four": ([relation("R", 4)], 1, 0.0),
     "four, zeros": ([relation("R", 4)], 2, 0.5),
     "four, two apart": ([relation("R", 4, apart=[(0, 2)])], 1, 0.0),
+    "three, partial": ([relation("R", 3, partial=[0, 1, 2])], 1, 0.0),
+    "four, two of them partial": ([relation("R", 4, partial=[1, 3])], 0, 0.0),
+    "partial, two apart": ([relation("R", 3, apart=[(0, 2)], partial=[0, 1, 2])], 1, 0.0),
+    "partial beside another": ([relation("R", 3, partial=[0]), relation("S", 2, 4)], 1, 0.0),
     "two relations": ([relation("R", 3), relation("S", 3, 3)], 1, 0.0),
     "two relations, one with zeros": ([relation("R", 3), relation("S", 3, 3)], 0, 0.4),
 }
@@ -133,6 +144,24 @@ def test_items_that_are_apart_must_be_kept_so():
     careless = kernel.partition._replace(apart=np.zeros_like(kernel.partition.apart), gain=gain)
     wrong = kernel._replace(partition=careless)
     assert max(residuals(whole, run)[0] for run in turns(prepared, wrong)) > 1e-3
+
+
+def test_who_is_in_no_block_must_not_be_joined():
+    equivalences = [relation("R", 3, partial=[0, 1, 2])]
+    reduced, whole = random_model(1, equivalences)
+    prepared = prepare_unrounded(reduced)
+    kernel = partition_scan(prepared, equivalences)
+    inside = np.array([-1, -1, kernel.partition.inside[2]])
+    wrong = kernel._replace(partition=kernel.partition._replace(inside=inside))
+    assert max(residuals(whole, run)[0] for run in turns(prepared, wrong)) > 1e-3
+
+
+def test_hard_rules_about_who_is_in_no_block_are_refused():
+    equivalences = [relation("R", 3, partial=[0, 1, 2])]
+    builder = Builder(np.full(6, 2))
+    builder.add_clause([3, 4], [1, 1], np.inf)
+    with pytest.raises(LimitError, match="which items are in no block"):
+        partition_scan(prepare(builder.build()), equivalences)
 
 
 def test_items_of_two_relations_must_be_kept_apart():

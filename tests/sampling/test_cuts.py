@@ -116,7 +116,7 @@ def test_cutting_a_run_of_combined_kernels_changes_no_byte(graph):
 
 def partition_on_a_graph():
     """Two equivalence relations that no factor says, and variables beside them."""
-    equivalences = [relation("Same", 4), relation("Alike", 3, 6)]
+    equivalences = [relation("Same", 4), relation("Alike", 3, 6, partial=[0, 2])]
     prepared = prepare(random_model(1, equivalences, others=3)[0])
     return prepared, partition_scan(prepared, equivalences)
 

@@ -477,6 +477,23 @@ def pick_by_weights(rng: Any, weights: Floats, size: Index, picked: NDArray[Any]
 
 
 @draws
+def pick_by_limits(
+    rng: Any, limit: NDArray[Any], start: Index, size: Index, picked: NDArray[Any]
+) -> None:
+    """Pick one of `size` per lane; `limit[start + k]` is the chance of one up to `k`."""
+    fill_random(rng.streams, rng.drawn, rng.width)
+    for lane in range(lanes_of(rng)):
+        low, high = 0, size - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if rng.drawn[lane] < limit[start + middle]:
+                high = middle
+            else:
+                low = middle + 1
+        picked[lane] = low
+
+
+@draws
 def pick_below(rng: Any, bound: NDArray[Any], picked: NDArray[Any]) -> None:
     """Draw one of 0, …, `bound[lane]` - 1 per lane; 0 if the bound is 0."""
     fill_random(rng.streams, rng.drawn, rng.width)

@@ -42,15 +42,20 @@ class Equivalence:
     """An equivalence relation between items that no factor of a graph says.
 
     `variables[k]` is 1 if the items `first[k]` and `second[k]` are equivalent. Items whose pair is
-    no variable are known not to be.
+    no variable are known not to be. Where both are one item, the relation is partial: the variable
+    is 0 if the item is equivalent to none, not even to itself.
     """
 
-    kind: ClassVar[str] = "an equivalence relation"
     name: str
     items: int
     variables: NDArray[np.int64]
     first: NDArray[np.int64]
     second: NDArray[np.int64]
+
+    @property
+    def kind(self) -> str:
+        partial = bool((self.first == self.second).any())
+        return f"{'a partial' if partial else 'an'} equivalence relation"
 
 
 @dataclass(frozen=True)
@@ -169,11 +174,12 @@ class Model(HtmlRepr):
         if len(set(self.names)) != len(self.names):
             twice = next(name for name, count in Counter(self.names).items() if count > 1)
             raise InputError(f"two variables are called {quote(twice)}")
-        for name, values, size in zip(self.names, self.values, self.graph.cardinality, strict=True):
-            if len(values) != size:
-                raise InputError(
-                    f"variable {quote(name)} has {size} values but {len(values)} names"
-                )
+        named = np.fromiter(map(len, self.values), dtype=np.int64, count=len(self.values))
+        for variable in np.flatnonzero(named != self.graph.cardinality).tolist():
+            raise InputError(
+                f"variable {quote(self.names[variable])} has {self.graph.cardinality[variable]} "
+                f"values but {named[variable]} names"
+            )
 
     def __str__(self) -> str:
         sizes = f"{len(self.free_names)} variables, {self.graph.factors} factors"

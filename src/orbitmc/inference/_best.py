@@ -38,7 +38,7 @@ from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, exact_sum, extremes
 from orbitmc.graph.model import Model
 from orbitmc.graph.probing import probe
-from orbitmc.inference.answer import exact_in_time
+from orbitmc.inference.answer import can_draw_relations, exact_in_time, prefers_relations
 from orbitmc.inference.cache import (
     find_row,
     log_likelihoods_of,
@@ -110,7 +110,9 @@ def best(
     Where elimination is affordable states are proven, and those that weigh the same come in the
     order of their values. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
     as there are, or for as many rounds as `samples` says; the answer is the best that was found,
-    with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
+    with a `bound` that no state exceeds. Items of relations that hard rules make equivalence
+    relations, orders, matchings or forests are moved as a whole, and these rules are not ground.
+    `packs` of chains cool side by side (one by default), on
     the workers of an `executor` if there is one. Impossible states are never given; if fewer than
     `k` states are possible, there are fewer. A `query` names variables to report, of states of all
     variables. A program is told in atoms that are true or false; where it is counted, one state is
@@ -188,13 +190,36 @@ def best_of_program(
     asked = program.asking(query)
     if (counted := inference.count_best(asked, settings, k)) is not None:
         return counted
-    try:
-        incumbent = _solve_from_cache(program.model, None, settings, k) or _solve(
-            program.model, settings, k
-        )
-    except ContradictionError as error:
-        raise program.explain(error) from None
+    if _searches_relations(program, settings) and asked.in_relations is not None:
+        asked = asked.in_relations
+        incumbent = _search_relations(asked.model, settings, k)
+    else:
+        try:
+            incumbent = _solve_from_cache(program.model, None, settings, k) or _solve(
+                program.model, settings, k
+            )
+        except ContradictionError as error:
+            raise program.explain(error) from None
     return _to_best_states(incumbent, lambda state: _in_atoms(asked, state))
+
+
+def _searches_relations(program: MarkovLogic, settings: Settings) -> bool:
+    """Whether a search moves items of relations, whose rules are not ground."""
+    if settings.method == "gibbs":
+        return can_draw_relations(program)
+    return prefers_relations(program, settings)
+
+
+def _search_relations(model: Model, settings: Settings, k: int) -> _Incumbent:
+    """Cool chains that stay in the relations of a model; what none exceeds is a loose bound."""
+    words = " and ".join(f"{relation.name} is {relation.kind}" for relation in model.relations)
+    reason = f"{words}: a search that never leaves such relations, which proves nothing"
+    with Stopwatch() as watch:
+        clock, champions = _Clock(settings, watch), TopStates(model.graph, k, decides=False)
+        require_time_to_prepare(model.graph, settings)
+        incumbent = _search_beside(model, settings, reason, clock, None, champions)
+    about = replace(incumbent.about, seconds=watch.seconds, warnings=model.doubts)
+    return replace(incumbent, about=about)
 
 
 def _require_sense(settings: Settings, k: int) -> None:
@@ -421,6 +446,7 @@ def _search_beside(
         executor=settings.executor,
         stopped=lambda: clock.stopped,
         is_over=lambda: clock.is_over(rounds),
+        relations=model.relations,
     )
     try:
         with stop_on_ctrl_c(clock.stop):

@@ -159,7 +159,7 @@ def _ask_in_relations(query: Query[Answer], settings: Settings) -> Query[Answer]
     if isinstance(program, Model) or query.in_relations is None or program.in_relations is None:
         return None
     asked = settings.method == "gibbs" and settings.base == "relations"
-    return in_relations(query) if asked or _prefers_relations(program, settings) else None
+    return in_relations(query) if asked or prefers_relations(program, settings) else None
 
 
 def _ask_in_cells(query: Query[Answer], settings: Settings) -> Query[Answer] | None:
@@ -199,13 +199,18 @@ def in_relations(query: Query[Answer]) -> Query[Answer]:
     return replace(query, model=program.in_relations, bind=query.in_relations, count=None)
 
 
-def _prefers_relations(program: MarkovLogic, settings: Settings) -> bool:
-    """Whether `auto` samples partitions: nothing else is wanted, and elimination too expensive."""
-    if _wants_other_kernels(settings):
+def can_draw_relations(program: MarkovLogic) -> bool:
+    """Whether a program has relations whose rules need no grounding, and no weights beyond that."""
+    if program.in_relations is None:
         return False
-    if program.in_relations is None or len(
-        graphs.log_weights.large_factors(program.in_relations.model.graph)
-    ):
+    model = program.in_relations.model
+    large = len(graphs.log_weights.large_factors(model.graph))
+    return not large and kernels.relations.are_drawn(model.graph, model.relations)
+
+
+def prefers_relations(program: MarkovLogic, settings: Settings) -> bool:
+    """Whether `auto` samples partitions: nothing else is wanted, and elimination too expensive."""
+    if _wants_other_kernels(settings) or not can_draw_relations(program):
         return False
     if program.source.is_too_wide:
         return True

@@ -592,7 +592,11 @@ def _plan_with_race(
         least_sweep=_least_sweep(model.graph),
     )
     if choice.memory is not None:
-        settings = fit_to_memory(settings, choice.memory, choice.step, model.graph.variables)
+        sparse = features is not None
+        variables = model.graph.variables
+        settings = fit_to_memory(settings, choice.memory, choice.step, variables, sparse=sparse)
+    if choice.spacing is not None and settings.spacing is None:
+        settings = replace(settings, spacing=choice.spacing)
     moved = replace(settings, moves=choice.recipe.record())
     return Plan(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
@@ -846,11 +850,14 @@ def _fit_to_seconds(graph: FactorGraph, settings: Settings) -> Settings:
     return chosen
 
 
-def fit_to_memory(settings: Settings, memory: float, step: float, variables: int) -> Settings:
-    """Fewer and longer chains in a timed run whose chains forget slowly, and samples further apart.
+def fit_to_memory(
+    settings: Settings, memory: float, step: float, variables: int, *, sparse: bool
+) -> Settings:
+    """Fewer and longer chains in a timed run whose chains forget slowly.
 
     A chain takes `memory` steps for an independent state, and a pack of the usual size `step`
-    seconds for a step. What was asked for stays.
+    seconds for a step. Samples are further apart if they shall be `sparse`, because much is done
+    with each; most variables forget sooner than the slowest. What was asked for stays.
     """
     seconds = settings.schedule().seconds
     if seconds is None:
@@ -863,7 +870,7 @@ def fit_to_memory(settings: Settings, memory: float, step: float, variables: int
             if steps >= MEMORIES * memory:
                 break
         settings = replace(settings, packs=packs, lanes=lanes)
-    if settings.spacing is None:
+    if sparse and settings.spacing is None:
         apart = int(min(memory / LOOKS_PER_MEMORY, steps / MOST_LOOKS))
         usual = SWEEPS_PER_SAMPLE * variables
         settings = replace(settings, spacing=max(usual, apart) if apart > usual else None)

@@ -78,7 +78,8 @@ LARGEST: dict[str, int] = {
     **dict.fromkeys((*ORDERS, "forest"), 1_024),
     **dict.fromkeys(MATCHINGS, 4_096),
 }  # constants of relations that are drawn
-DRAWN = {"equivalence", "symmetric", *LARGEST}
+EQUIVALENCES = {"equivalence", "partial equivalence"}
+DRAWN = {*EQUIVALENCES, "symmetric", *LARGEST}
 MOST_OPEN_ITEMS, ALMOST_ALL = 12, 0.9  # elimination of all pairs has a width of n²/4: too much
 MANY_ATOMS = 100_000  # of a program whose cells are sampled, if it cannot be counted
 GROUND_AT_ONCE = 10_000  # unknown atoms: a program with more may be counted instead
@@ -162,7 +163,7 @@ class ProgramSource:
         types = self.program.predicates[relation.predicate].types
         rows, columns = map(self.atoms.universe.size, types)
         unknown = self._unknown_pairs(relation)
-        every = rows * (rows - 1) / 2 if relation.kind == "equivalence" else rows * columns
+        every = rows * (rows - 1) / 2 if relation.kind in EQUIVALENCES else rows * columns
         return (rows + columns) * unknown > MOST_RULE_GROUNDINGS or (
             min(rows, columns) > MOST_OPEN_ITEMS and unknown > ALMOST_ALL * every
         )

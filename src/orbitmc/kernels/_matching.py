@@ -1,11 +1,13 @@
-"""Gibbs on matchings: rows take free columns, and exchange the columns that they have.
+"""Metropolis on matchings: a row takes a free column, or that of another row, which takes its own.
 
 The variables are pairs of a row and a column; 1 says that the two are matched. Zeros of the model
 forbid all states in which a row or a column is matched twice, so hardly a pair can change alone.
 
-Exact because each draw is from a conditional distribution restricted to a set of states that is the
-same from each of its members: all columns that no other row has, and none; or two rows with their
-columns, as they are or exchanged. A state that is no matching, or impossible, is left alone.
+Which column a row asks for depends on what fields give the pair, not on the state. If the column is
+free, the row moves there. If another row has it, the two exchange what they have; where one has
+nothing, the other is left with nothing. The same rows lead back, so a proposal is accepted with the
+ratio of weights times that of the chances to propose it and the way back. A state that is no
+matching, or impossible, is left alone.
 """
 
 from collections.abc import Hashable, Mapping
@@ -15,19 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
-from orbitmc._simd.random import choose_by_log_weights, integer, lanes_of
+from orbitmc._simd.random import accept_by_log_ratio, integer, lanes_of, pick_by_limits
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Numbers, indices, readonly, starts
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels._order import potential_in_lane
 from orbitmc.kernels._relabelling import check_set
-from orbitmc.kernels.metropolis import add_potentials
 from orbitmc.kernels.protocol import flag_variables, steps
 
 NOBODY = -1
 MOST_LINES = 4_096
+SPREAD = 0.25  # of what rows ask for is any column that they may have, whatever fields say
 DISTINCT_STARTS = 32  # matchings from which chains start
 
 ROW_DRAWS, LEFT_ALONE, MOVED, EXCHANGED = range(4)
@@ -38,33 +41,35 @@ class MatchingMemory(NamedTuple):
     """Arrays of one pack.
 
     `image[row, lane]` is the column of a row, or as many as there are columns; `owner` the row of
-    a column, likewise. A lane is `whole` if its pairs are a matching. Other arrays are of a step.
+    a column, likewise. A lane is `whole` if its pairs are a matching. Other arrays are of a step:
+    the column that a row asks for, the one that it had, and the row that has to give way.
     """
 
     image: NDArray[np.int32]
     owner: NDArray[np.int32]
     whole: Bytes
-    log_weights: Floats
-    saved: Bytes
-    before: Floats
+    picked: Numbers
+    before: NDArray[np.int32]
+    other: NDArray[np.int32]
     change: Floats
-    exchanged: Bytes
-    picked: NDArray[np.uint16]
+    accepted: Bytes
     scratch: Scratch
 
 
 class Matching(NamedTuple):
-    """Draw the column of a uniformly chosen row, then let it exchange with another one.
+    """Let a uniformly chosen row ask for a column, as often in a step as `draws` says.
 
-    A step does so for as many rows as `draws` says. Lines that are `needed` are always matched.
-    `variable[row, column]` says whether they are matched; there is none for pairs that never are.
-    `gain` is what fields give a pair. Other factors around a row that are not the same for all
-    matchings are `factor[factor_start[row]:…]`. `freed` are variables that nothing else forbids to
-    change.
+    Lines that are `needed` are always matched. `variable[row, column]` says whether they are
+    matched; there is none for pairs that never are. `gain` is what fields give a pair. A row asks
+    for columns, or for none, with chances up to `limit[row, column]`, of which `log_chance` are the
+    logarithms. Other factors around a row that are not the same for all matchings are
+    `factor[factor_start[row]:…]`. `freed` are variables that nothing else forbids to change.
     """
 
     variable: NDArray[np.int32]
     gain: Floats
+    limit: Indices
+    log_chance: Floats
     row_needed: Bytes
     column_needed: Bytes
     factor_start: Indices
@@ -88,12 +93,11 @@ class Matching(NamedTuple):
             image=np.zeros((rows, lanes), dtype=np.int32),
             owner=np.zeros((columns, lanes), dtype=np.int32),
             whole=np.zeros(lanes, dtype=np.uint8),
-            log_weights=np.zeros((columns + 1, lanes)),
-            saved=np.zeros((columns, lanes), dtype=np.uint8),
-            before=np.zeros(lanes),
+            picked=np.zeros(lanes, dtype=np.int64),
+            before=np.zeros(lanes, dtype=np.int32),
+            other=np.zeros(lanes, dtype=np.int32),
             change=np.zeros(lanes),
-            exchanged=np.zeros(lanes, dtype=np.uint8),
-            picked=np.zeros((1, lanes), dtype=np.uint16),
+            accepted=np.zeros(lanes, dtype=np.uint8),
             scratch=scratch(prepared, lanes),
         )
 
@@ -135,20 +139,16 @@ def matching_steps(
     rng: Any,
     count: int,
 ) -> None:
-    rows = len(kernel.variable)
+    rows, choices = kernel.log_chance.shape
     _read_matching(kernel, memory, values)
     for _ in range(count * kernel.draws):
         row = integer(rng, rows)
-        _weigh_columns(prepared.graph, kernel, memory, values, row)
-        choose_by_log_weights(rng, memory.log_weights, len(memory.log_weights), memory.picked, 0)
-        _move_row(kernel, memory, values, outcomes, row)
-        if rows > 1:
-            other = integer(rng, rows - 1)
-            if other >= row:
-                other += 1
-            _weigh_exchange(prepared.graph, kernel, memory, values, row, other)
-            choose_by_log_weights(rng, memory.log_weights, 2, memory.picked, 0)
-            _keep_exchange(kernel, memory, values, outcomes, row, other)
+        pick_by_limits(rng, kernel.limit, row * (choices - 1), choices, memory.picked)
+        for lane in range(lanes_of(memory.scratch)):
+            _propose(prepared.graph, kernel, memory, values, row, lane)
+        accept_by_log_ratio(rng, memory.change, memory.accepted)
+        for lane in range(lanes_of(memory.scratch)):
+            _accept_or_undo(kernel, memory, values, outcomes, row, lane)
 
 
 @shared
@@ -165,7 +165,11 @@ def _read_matching(kernel: Matching, memory: MatchingMemory, values: Bytes) -> N
             memory.image[row, lane] = columns
         for column in range(columns):
             variable = kernel.variable[row, column]
+            matched = np.uint8(0)
             if variable >= 0:
+                for lane in range(lanes_of(memory.scratch)):
+                    matched |= values[np.uint64(variable), lane]
+            if matched == 1:
                 for lane in range(lanes_of(memory.scratch)):
                     if values[np.uint64(variable), lane] == 1:
                         free = memory.image[row, lane] == columns
@@ -176,81 +180,118 @@ def _read_matching(kernel: Matching, memory: MatchingMemory, values: Bytes) -> N
 
 
 @shared
-def _weigh_columns(
-    graph: FactorGraph, kernel: Matching, memory: MatchingMemory, values: Bytes, row: Index
+def _propose(
+    graph: FactorGraph,
+    kernel: Matching,
+    memory: MatchingMemory,
+    values: Bytes,
+    row: Index,
+    lane: Index,
 ) -> None:
-    """Find the log-weight of every column that a row may have, and of none."""
+    """Give a row the column that it asks for, if that is possible, and find what it gains."""
     rows, columns = kernel.variable.shape
-    for column in range(columns):
-        for lane in range(lanes_of(memory.scratch)):
-            owner = memory.owner[column, lane]
-            present = memory.image[row, lane]
-            stays = present < columns and kernel.column_needed[present] == 1
-            free = owner == row or (owner == rows and not stays)
-            memory.log_weights[column, lane] = kernel.gain[row, column] if free else -np.inf
-    for lane in range(lanes_of(memory.scratch)):
-        present = memory.image[row, lane]
-        stays = present < columns and kernel.column_needed[present] == 1
-        stays = stays or kernel.row_needed[row] == 1
-        memory.log_weights[columns, lane] = -np.inf if stays else 0.0
-    if kernel.factor_start[row + 1] > kernel.factor_start[row]:
-        _add_factors(graph, kernel, memory, values, row)
-    for lane in range(lanes_of(memory.scratch)):
-        present = memory.image[row, lane]
-        memory.whole[lane] &= np.uint8(memory.log_weights[present, lane] > -np.inf)
-    for column in range(columns + 1):
-        for lane in range(lanes_of(memory.scratch)):
-            if memory.whole[lane] == 0:
-                memory.log_weights[column, lane] = 0.0 if column == 0 else -np.inf
+    first, second = np.int64(memory.image[row, lane]), memory.picked[lane]
+    other = rows if second == columns else np.int64(memory.owner[second, lane])
+    memory.before[lane], memory.other[lane], memory.change[lane] = first, other, -np.inf
+    if memory.whole[lane] == 0 or not _is_possible(kernel, row, other, first, second):
+        memory.other[lane] = NOBODY
+        return
+    present = _potentials(graph, kernel, values, row, other, lane)
+    if present == -np.inf:
+        memory.whole[lane], memory.other[lane] = 0, NOBODY
+        return
+    change = _gain(kernel, row, second) - _gain(kernel, row, first)
+    asks, back = row, first
+    if other < rows:
+        change += _gain(kernel, other, first) - _gain(kernel, other, second)
+        if first == columns:
+            asks, back = other, second
+    change += kernel.log_chance[asks, back] - kernel.log_chance[row, second]
+    _move(kernel, memory, values, row, other, lane, first, second)
+    memory.change[lane] = change - present + _potentials(graph, kernel, values, row, other, lane)
 
 
 @shared
-def _add_factors(
-    graph: FactorGraph, kernel: Matching, memory: MatchingMemory, values: Bytes, row: Index
-) -> None:
-    """Add the factors around a row to the log-weights of its columns, and of none."""
-    columns = kernel.variable.shape[1]
-    for column in range(columns):
-        variable = kernel.variable[row, column]
-        if variable >= 0:
-            for lane in range(lanes_of(memory.scratch)):
-                memory.saved[column, lane] = values[np.uint64(variable), lane]
-                values[np.uint64(variable), lane] = 0
-    for column in range(columns + 1):
-        variable = kernel.variable[row, column] if column < columns else NOBODY
-        if variable >= 0 or column == columns:
-            if variable >= 0:
-                for lane in range(lanes_of(memory.scratch)):
-                    values[np.uint64(variable), lane] = 1
-            for lane in range(lanes_of(memory.scratch)):
-                memory.change[lane] = 0.0
-            for place in range(kernel.factor_start[row], kernel.factor_start[row + 1]):
-                add_potentials(graph, memory, values, kernel.factor[place], 1.0)
-            for lane in range(lanes_of(memory.scratch)):
-                memory.log_weights[column, lane] += memory.change[lane]
-            if variable >= 0:
-                for lane in range(lanes_of(memory.scratch)):
-                    values[np.uint64(variable), lane] = 0
-    for column in range(columns):
-        variable = kernel.variable[row, column]
-        if variable >= 0:
-            for lane in range(lanes_of(memory.scratch)):
-                values[np.uint64(variable), lane] = memory.saved[column, lane]
+def _is_possible(kernel: Matching, row: Index, other: Index, first: Index, second: Index) -> bool:
+    """Whether a row may have the second column, and another one the first, if it has the second."""
+    rows, columns = kernel.variable.shape
+    if second == first or (second < columns and kernel.variable[row, second] < 0):
+        return False
+    if other < rows:
+        if first == columns:
+            return bool(kernel.row_needed[other] == 0)
+        return bool(kernel.variable[other, first] >= 0)
+    leaves = first == columns or kernel.column_needed[first] == 0
+    return bool(leaves and (second < columns or kernel.row_needed[row] == 0))
 
 
 @shared
-def _move_row(
-    kernel: Matching, memory: MatchingMemory, values: Bytes, outcomes: Numbers, row: Index
-) -> None:
-    """Give a row the column that was drawn."""
-    for lane in range(lanes_of(memory.scratch)):
-        outcomes[ROW_DRAWS] += 1
-        if memory.whole[lane] == 0:
-            outcomes[LEFT_ALONE] += 1
+def _potentials(
+    graph: FactorGraph, kernel: Matching, values: Bytes, row: Index, other: Index, lane: Index
+) -> float:
+    """The sum of the factors around one row or two, each once; both lists are in order."""
+    place, end = np.int64(kernel.factor_start[row]), np.int64(kernel.factor_start[row + 1])
+    second = last = np.int64(0)
+    if other < len(kernel.variable):
+        second = np.int64(kernel.factor_start[other])
+        last = np.int64(kernel.factor_start[other + 1])
+    total = 0.0
+    while place < end or second < last:
+        if second == last or (place < end and kernel.factor[place] <= kernel.factor[second]):
+            factor = kernel.factor[place]
+            if second < last and kernel.factor[second] == factor:
+                second += 1
+            place += 1
         else:
-            drawn = np.int32(memory.picked[0, lane])
-            outcomes[MOVED] += np.int64(drawn != memory.image[row, lane])
-            _set_column(kernel, memory, values, row, drawn, lane)
+            factor = kernel.factor[second]
+            second += 1
+        total += potential_in_lane(graph, values, factor, lane)
+    return total
+
+
+@shared
+def _gain(kernel: Matching, row: Index, column: Index) -> float:
+    return 0.0 if column == kernel.variable.shape[1] else kernel.gain[row, column]
+
+
+@shared
+def _move(
+    kernel: Matching,
+    memory: MatchingMemory,
+    values: Bytes,
+    row: Index,
+    other: Index,
+    lane: Index,
+    first: Index,
+    second: Index,
+) -> None:
+    """Give a row the second column, and another one, if there is one, the first."""
+    rows, columns = kernel.variable.shape
+    _set_column(kernel, memory, values, row, columns, lane)
+    if other < rows:
+        _set_column(kernel, memory, values, other, first, lane)
+    _set_column(kernel, memory, values, row, second, lane)
+
+
+@shared
+def _accept_or_undo(
+    kernel: Matching,
+    memory: MatchingMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    row: Index,
+    lane: Index,
+) -> None:
+    """Count what was accepted, and take back what was not."""
+    other, first, second = memory.other[lane], memory.before[lane], memory.picked[lane]
+    outcomes[ROW_DRAWS] += 1
+    outcomes[LEFT_ALONE] += np.int64(memory.whole[lane] == 0)
+    if other == NOBODY:
+        return
+    if memory.accepted[lane] == 1:
+        outcomes[EXCHANGED if other < len(kernel.variable) else MOVED] += 1
+    else:
+        _move(kernel, memory, values, row, other, lane, second, first)
 
 
 @shared
@@ -273,104 +314,6 @@ def _set_column(
     if column < columns:
         values[np.uint64(kernel.variable[row, column]), lane] = 1
         memory.owner[column, lane] = row
-
-
-@shared
-def _weigh_exchange(
-    graph: FactorGraph,
-    kernel: Matching,
-    memory: MatchingMemory,
-    values: Bytes,
-    row: Index,
-    other: Index,
-) -> None:
-    """Exchange the columns of two rows where that is possible, and find what it gains."""
-    for lane in range(lanes_of(memory.scratch)):
-        memory.change[lane] = 0.0
-    _add_both(graph, kernel, memory, values, row, other)
-    for lane in range(lanes_of(memory.scratch)):
-        memory.before[lane] = memory.change[lane]
-        memory.change[lane] = 0.0
-        first, second = memory.image[row, lane], memory.image[other, lane]
-        gain = _gain(kernel, row, second) + _gain(kernel, other, first)
-        possible = memory.whole[lane] == 1 and memory.before[lane] > -np.inf
-        columns = kernel.variable.shape[1]
-        possible = possible and not (second == columns and kernel.row_needed[row] == 1)
-        possible = possible and not (first == columns and kernel.row_needed[other] == 1)
-        memory.exchanged[lane] = np.uint8(possible and first != second and gain > -np.inf)
-        memory.log_weights[0, lane] = 0.0
-        memory.log_weights[1, lane] = -np.inf
-        if memory.exchanged[lane] == 1:
-            present = _gain(kernel, row, first) + _gain(kernel, other, second)
-            memory.log_weights[1, lane] = gain - present - memory.before[lane]
-            _exchange(kernel, memory, values, row, other, lane)
-    _add_both(graph, kernel, memory, values, row, other)
-    for lane in range(lanes_of(memory.scratch)):
-        if memory.exchanged[lane] == 1:
-            memory.log_weights[1, lane] += memory.change[lane]
-
-
-@shared
-def _add_both(
-    graph: FactorGraph,
-    kernel: Matching,
-    memory: MatchingMemory,
-    values: Bytes,
-    row: Index,
-    other: Index,
-) -> None:
-    """Add the factors around two rows, each once; both lists are in order."""
-    place, end = np.int64(kernel.factor_start[row]), np.int64(kernel.factor_start[row + 1])
-    second, last = np.int64(kernel.factor_start[other]), np.int64(kernel.factor_start[other + 1])
-    while place < end or second < last:
-        if second == last or (place < end and kernel.factor[place] <= kernel.factor[second]):
-            factor = kernel.factor[place]
-            if second < last and kernel.factor[second] == factor:
-                second += 1
-            place += 1
-        else:
-            factor = kernel.factor[second]
-            second += 1
-        add_potentials(graph, memory, values, factor, 1.0)
-
-
-@shared
-def _gain(kernel: Matching, row: Index, column: Index) -> float:
-    return 0.0 if column == kernel.variable.shape[1] else kernel.gain[row, column]
-
-
-@shared
-def _exchange(
-    kernel: Matching,
-    memory: MatchingMemory,
-    values: Bytes,
-    row: Index,
-    other: Index,
-    lane: Index,
-) -> None:
-    first, second = memory.image[row, lane], memory.image[other, lane]
-    columns = kernel.variable.shape[1]
-    _set_column(kernel, memory, values, row, columns, lane)
-    _set_column(kernel, memory, values, other, first, lane)
-    _set_column(kernel, memory, values, row, second, lane)
-
-
-@shared
-def _keep_exchange(
-    kernel: Matching,
-    memory: MatchingMemory,
-    values: Bytes,
-    outcomes: Numbers,
-    row: Index,
-    other: Index,
-) -> None:
-    """Undo exchanges that were not drawn."""
-    for lane in range(lanes_of(memory.scratch)):
-        if memory.exchanged[lane] == 1:
-            if memory.picked[0, lane] == 1:
-                outcomes[EXCHANGED] += 1
-            else:
-                _exchange(kernel, memory, values, row, other, lane)
 
 
 # Building the kernel: lines, their pairs, and the factors that matter.
@@ -460,9 +403,12 @@ def match_table(
         hard |= bool(np.isneginf(graph.table_values(factor)).any())
     hard |= bool(needed[0].any() or needed[1].any()) and bool((table < 0).any())
     owner, factors = _rows_of(graph, places, matters)
+    limit, log_chance = _chances(gain)
     return Matching(
         variable=readonly(table),
         gain=readonly(gain),
+        limit=limit,
+        log_chance=log_chance,
         row_needed=readonly(needed[0]),
         column_needed=readonly(needed[1]),
         factor_start=starts(np.bincount(owner, minlength=len(table))),
@@ -470,6 +416,20 @@ def match_table(
         freed=indices(np.zeros(0, np.int64) if hard else table[table >= 0]),
         draws=draws,
     )
+
+
+def _chances(gain: Floats) -> tuple[Indices, Floats]:
+    """With which chances rows ask for columns, or for none: as fields say, but for a share.
+
+    Given as limits of what is drawn, and as logarithms of exactly the chances that these are.
+    """
+    weights = np.exp(np.pad(gain, ((0, 0), (0, 1))) - np.maximum(gain.max(axis=1), 0.0)[:, None])
+    chances = (1.0 - SPREAD) * weights / weights.sum(axis=1, keepdims=True)
+    chances += SPREAD * (weights > 0) / (weights > 0).sum(axis=1, keepdims=True)
+    upto = np.minimum(np.cumsum(chances, axis=1)[:, :-1] * 2.0**32, 2.0**32 - 1.0).astype(np.uint32)
+    drawn = np.diff(upto.astype(np.int64), axis=1, prepend=0, append=2**32)
+    with np.errstate(divide="ignore"):
+        return indices(upto.ravel()), readonly(np.log(drawn * 2.0**-32))
 
 
 def _edges_of(graph: FactorGraph, variables: NDArray[np.int32]) -> Numbers:

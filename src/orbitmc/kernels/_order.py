@@ -69,14 +69,15 @@ class Order(NamedTuple):
 
     `variable[one, other]` is 1 if one comes before the other; there may be none, if that of the
     other way round is there, or if it is known: `known[one, other]` is 1 if one is known to come
-    first. `gain[one, other]` is what fields give if one comes first. Other factors that the pair
-    changes are `factor[factor_start[one, other]:factor_end[one, other]]`, but for those that are
-    the same for all orders. `freed` are variables that nothing else forbids to change.
+    first. `lead[one, other]` is what fields give if the other comes first, less what they give if
+    one does. Other factors that the pair changes are
+    `factor[factor_start[one, other]:factor_end[one, other]]`, but for those that are the same for
+    all orders. `freed` are variables that nothing else forbids to change.
     """
 
     variable: NDArray[np.int32]
     known: Bytes
-    gain: Floats
+    lead: Floats
     factor_start: Numbers
     factor_end: Numbers
     factor: Indices
@@ -140,23 +141,13 @@ def order_steps(
         item = integer(rng, len(kernel.variable))
         _take_out(kernel, memory, item)
         for lane in range(lanes_of(memory.scratch)):
-            if memory.whole[lane] == 1:
+            if memory.whole[lane] == 1 and len(kernel.factor) == 0:
+                _weigh_by_gains(kernel, memory, item, lane)
+            elif memory.whole[lane] == 1:
                 _weigh_places(prepared.graph, kernel, memory, values, item, lane)
         _exclude_impossible(kernel, memory)
         choose_by_log_weights(rng, memory.log_weights, len(kernel.variable), memory.picked, 0)
         _put_back(kernel, memory, values, outcomes, item)
-
-
-@shared
-def _comes_first(kernel: Order, values: Bytes, one: Index, other: Index, lane: Index) -> bool:
-    """Whether an item comes before another one in a lane."""
-    variable = kernel.variable[one, other]
-    if variable >= 0:
-        return bool(values[np.uint64(variable), lane] == 1)
-    opposite = kernel.variable[other, one]
-    if opposite >= 0:
-        return bool(values[np.uint64(opposite), lane] == 0)
-    return bool(kernel.known[one, other] == 1)
 
 
 @shared
@@ -169,22 +160,45 @@ def _read_order(kernel: Order, memory: OrderMemory, values: Bytes) -> None:
     items = len(kernel.variable)
     for lane in range(lanes_of(memory.scratch)):
         memory.whole[lane] = 1
-        for place in range(items):
+    for place in range(items):
+        for lane in range(lanes_of(memory.scratch)):
             memory.item[place, lane] = NOBODY
     for one in range(items):
         for lane in range(lanes_of(memory.scratch)):
-            place = 0
-            for other in range(items):
-                if other != one:
-                    first = _comes_first(kernel, values, other, one, lane)
-                    place += 1 if first else 0
-                    agree = first == _comes_first(kernel, values, one, other, lane)
-                    contrary = first and kernel.known[one, other] == 1
-                    if agree or contrary:
-                        memory.whole[lane] = 0
-            if memory.item[place, lane] != NOBODY:
+            memory.before[lane] = 0
+        for other in range(items):
+            if other != one:
+                _count_if_before(kernel, memory, values, other, one)
+        for lane in range(lanes_of(memory.scratch)):
+            if memory.item[memory.before[lane], lane] != NOBODY:
                 memory.whole[lane] = 0
-            memory.item[place, lane] = one
+            memory.item[memory.before[lane], lane] = one
+
+
+@shared
+def _count_if_before(
+    kernel: Order, memory: OrderMemory, values: Bytes, other: Index, one: Index
+) -> None:
+    """Count an item where it comes before another one; lanes that contradict are not whole."""
+    variable, opposite = kernel.variable[other, one], kernel.variable[one, other]
+    contrary = kernel.known[one, other]
+    if variable >= 0:
+        for lane in range(lanes_of(memory.scratch)):
+            first = values[np.uint64(variable), lane]
+            memory.before[lane] += np.int32(first)
+            memory.whole[lane] &= np.uint8(1) ^ (first & contrary)
+    elif opposite >= 0:
+        for lane in range(lanes_of(memory.scratch)):
+            first = np.uint8(1) ^ values[np.uint64(opposite), lane]
+            memory.before[lane] += np.int32(first)
+            memory.whole[lane] &= np.uint8(1) ^ (first & contrary)
+    else:
+        for lane in range(lanes_of(memory.scratch)):
+            memory.before[lane] += np.int32(kernel.known[other, one])
+    if variable >= 0 and opposite >= 0:
+        for lane in range(lanes_of(memory.scratch)):
+            both = values[np.uint64(variable), lane] ^ values[np.uint64(opposite), lane]
+            memory.whole[lane] &= both
 
 
 @shared
@@ -198,6 +212,22 @@ def _take_out(kernel: Order, memory: OrderMemory, item: Index) -> None:
             elif seen < len(kernel.variable) - 1:
                 memory.others[seen, lane] = memory.item[place, lane]
                 seen += 1
+
+
+@shared
+def _weigh_by_gains(kernel: Order, memory: OrderMemory, item: Index, lane: Index) -> None:
+    """Find the log-weight of every place of an item from what pairs gain; the item stays."""
+    change, lost = 0.0, np.int32(0)
+    for place in range(len(kernel.variable) - 1):
+        memory.log_weights[place, lane], memory.lost[place, lane] = change, lost
+        other = memory.others[place, lane]
+        change += kernel.lead[item, other]
+        lost += np.int32(kernel.known[item, other]) - np.int32(kernel.known[other, item])
+    last = len(kernel.variable) - 1
+    memory.log_weights[last, lane], memory.lost[last, lane] = change, lost
+    here = memory.lost[memory.before[lane], lane]
+    for place in range(len(kernel.variable)):
+        memory.lost[place, lane] -= here
 
 
 @shared
@@ -242,7 +272,7 @@ def _pass(
     other = np.int64(memory.others[place, lane])
     before, after = (place + 1, place) if back == 1 else (place, place + 1)
     first, second = (item, other) if back == 1 else (other, item)
-    change = kernel.gain[first, second] - kernel.gain[second, first]
+    change = kernel.lead[second, first]
     lost = np.int32(kernel.known[second, first]) - np.int32(kernel.known[first, second])
     begin, end = kernel.factor_start[item, other], kernel.factor_end[item, other]
     for k in range(begin, end):
@@ -302,7 +332,10 @@ def _exclude_impossible(kernel: Order, memory: OrderMemory) -> None:
 def _put_back(
     kernel: Order, memory: OrderMemory, values: Bytes, outcomes: Numbers, item: Index
 ) -> None:
-    """Let the item come back at the place that was drawn; it stands at the last one."""
+    """Let the item come back at the place that was drawn, from where it stands.
+
+    That is the last place, or where it was if weighing moved nothing.
+    """
     last = len(kernel.variable) - 1
     for lane in range(lanes_of(memory.scratch)):
         outcomes[ITEM_DRAWS] += 1
@@ -311,11 +344,17 @@ def _put_back(
         else:
             drawn = np.int64(memory.picked[0, lane])
             outcomes[MOVED] += np.int64(drawn != memory.before[lane])
-            for place in range(last):
+            stands = np.int64(memory.before[lane]) if len(kernel.factor) == 0 else last
+            for place in range(min(drawn, stands), max(drawn, stands)):
                 other = np.int64(memory.others[place, lane])
-                memory.item[place if place < drawn else place + 1, lane] = other
                 if place >= drawn:
                     _turn(kernel, values, item, other, lane)
+                else:
+                    _turn(kernel, values, other, item, lane)
+            for place in range(last):
+                memory.item[place if place < drawn else place + 1, lane] = memory.others[
+                    place, lane
+                ]
             memory.item[drawn, lane] = item
 
 
@@ -429,7 +468,7 @@ def order_table(
     return Order(
         variable=readonly(variable),
         known=readonly(implied),
-        gain=readonly(gain),
+        lead=readonly(gain.T - gain),
         factor_start=readonly(begin[:-1].reshape(variable.shape)),
         factor_end=readonly(begin[1:].reshape(variable.shape)),
         factor=indices(factor),

@@ -63,6 +63,7 @@ class PartitionMemory(NamedTuple):
     before: Labels
     target: Labels
     repeated: Bytes
+    saved: Bytes
     picked: Labels
     scratch: Scratch
 
@@ -77,6 +78,9 @@ class Partition(NamedTuple):
     An item's pairs are `pair[pair_start[item]:…]`; `factor[factor_start[item]:…]` are the other
     factors around it, but for those that are the same for all partitions. Variables in `together`
     are 1 in every partition. `freed` are those that nothing else forbids to change.
+    `inside[item]` is the variable that says whether an item is in a block at all, if some may be in
+    none; -1 for those that are in one for sure. Nobody but themselves is in the block of those that
+    are in none.
     """
 
     apart: Bytes
@@ -89,6 +93,7 @@ class Partition(NamedTuple):
     factor: Indices
     together: Indices
     freed: Indices
+    inside: Numbers
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -97,13 +102,17 @@ class Partition(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return PARTITION_OUTCOMES
 
+    @property
+    def partial(self) -> bool:
+        return len(self.inside) > 0
+
     def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
         return flag_variables(graph, self.freed)
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> PartitionMemory:
         items = len(self.apart)
         return PartitionMemory(
-            log_weights=np.zeros((items, lanes)),
+            log_weights=np.zeros((items + 1 if self.partial else items, lanes)),
             lost=np.zeros((items, lanes), dtype=np.int32),
             lost_alone=np.zeros(lanes, dtype=np.int32),
             label=np.zeros((items, lanes), dtype=np.uint16),
@@ -111,6 +120,7 @@ class Partition(NamedTuple):
             before=np.zeros(lanes, dtype=np.uint16),
             target=np.zeros(lanes, dtype=np.uint16),
             repeated=np.zeros(lanes, dtype=np.uint8),
+            saved=np.zeros(lanes, dtype=np.uint8),
             picked=np.zeros((1, lanes), dtype=np.uint16),
             scratch=scratch(prepared, lanes),
         )
@@ -144,7 +154,7 @@ def draw_item(
 ) -> None:
     """Draw the block of an item, once `read_blocks` knows those of the lanes."""
     weigh_blocks(prepared, kernel, memory, values, item)
-    choose_by_log_weights(rng, memory.log_weights, len(kernel.apart), memory.picked, 0)
+    choose_by_log_weights(rng, memory.log_weights, len(memory.log_weights), memory.picked, 0)
     _join(kernel, memory, values, outcomes, item)
 
 
@@ -152,12 +162,19 @@ def draw_item(
 def weigh_blocks(
     prepared: PreparedGraph, kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index
 ) -> None:
-    """Take an item out of its block, and find the log-weight of every block that it may join."""
+    """Take an item out of its block, and find the log-weight of every block that it may join.
+
+    The last one is that of no block, where items may be in none.
+    """
     _take_out(kernel, memory, item)
     _clear_weights(kernel, memory, item)
+    if len(kernel.inside) > 0:
+        _weigh_no_block(prepared.graph, kernel, memory, values, item)
     for place in range(kernel.factor_start[item], kernel.factor_start[item + 1]):
         _weigh_factor(prepared.graph, kernel, memory, values, item, kernel.factor[place])
     _exclude_impossible(kernel, memory, item)
+    if len(kernel.inside) > 0:
+        _exclude_those_in_none(kernel, memory, values, item)
 
 
 # The blocks of each lane, read from the pairs.
@@ -195,6 +212,10 @@ def _check_item(kernel: Partition, memory: PartitionMemory, values: Bytes, item:
         for lane in range(lanes_of(memory.scratch)):
             joined = np.uint8(label[item, lane] == label[partner, lane])
             memory.whole[lane] &= np.uint8(values[variable, lane] == joined)
+        if len(kernel.inside) > 0 and kernel.inside[item] >= 0:
+            inside = np.uint64(kernel.inside[item])
+            for lane in range(lanes_of(memory.scratch)):
+                memory.whole[lane] &= np.uint8(values[variable, lane] <= values[inside, lane])
     for partner in range(len(kernel.apart)):
         if kernel.apart[item, partner] == 1:
             for lane in range(lanes_of(memory.scratch)):
@@ -253,6 +274,52 @@ def _clear_weights(kernel: Partition, memory: PartitionMemory, item: Index) -> N
         for block in range(items):
             for lane in range(lanes_of(memory.scratch)):
                 memory.lost[block, lane] = 0
+
+
+@shared
+def _weigh_no_block(
+    graph: FactorGraph, kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index
+) -> None:
+    """Find the log-weight of no block relative to a block of its own; then the item is in one."""
+    none = len(kernel.apart)
+    for lane in range(lanes_of(memory.scratch)):
+        memory.log_weights[none, lane] = 0.0 if kernel.inside[item] >= 0 else -np.inf
+        memory.target[lane] = NOBODY
+    if kernel.inside[item] < 0:
+        return
+    variable = np.uint64(kernel.inside[item])
+    for lane in range(lanes_of(memory.scratch)):
+        memory.saved[lane] = values[variable, lane]
+    for inside in range(2):
+        for lane in range(lanes_of(memory.scratch)):
+            values[variable, lane] = inside
+        sign = -1.0 if inside == 1 else 1.0
+        for place in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+            _find_entries(graph, kernel, memory, values, item, graph.incident[place])
+            for lane in range(lanes_of(memory.scratch)):
+                potential = graph.table[np.uint64(memory.scratch.place[lane])]
+                memory.log_weights[none, lane] += sign * potential
+
+
+@shared
+def _exclude_those_in_none(
+    kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index
+) -> None:
+    """Let nobody join an item that is in no block; the one that is weighed is where it was."""
+    items = len(kernel.apart)
+    for other in range(items):
+        inside = kernel.inside[other]
+        if inside >= 0 and other != item:
+            for lane in range(lanes_of(memory.scratch)):
+                if values[np.uint64(inside), lane] == 0 and memory.whole[lane] == 1:
+                    memory.log_weights[other, lane] = -np.inf
+    for lane in range(lanes_of(memory.scratch)):
+        if memory.whole[lane] == 0 or memory.log_weights[item, lane] == -np.inf:
+            memory.log_weights[items, lane] = -np.inf
+    if kernel.inside[item] >= 0:
+        variable = np.uint64(kernel.inside[item])
+        for lane in range(lanes_of(memory.scratch)):
+            values[variable, lane] = memory.saved[lane]
 
 
 @shared
@@ -387,6 +454,7 @@ def _join(
     moved, whole = np.int64(0), np.int64(0)
     for lane in range(lanes_of(memory.scratch)):
         block = memory.picked[0, lane]
+        block = np.uint16(item) if block == len(kernel.apart) else block
         whole += np.int64(memory.whole[lane])
         moved += np.int64(memory.whole[lane] == 1 and block != memory.before[lane])
     put_in(kernel, memory, memory.picked[0], item)
@@ -397,6 +465,12 @@ def _join(
             joined = np.uint8(memory.label[partner, lane] == memory.label[item, lane])
             left = memory.whole[lane] == 0
             values[variable, lane] = values[variable, lane] if left else joined
+    if len(kernel.inside) > 0 and kernel.inside[item] >= 0:
+        inside = np.uint64(kernel.inside[item])
+        for lane in range(lanes_of(memory.scratch)):
+            drawn = np.uint8(memory.picked[0, lane] < len(kernel.apart))
+            left = memory.whole[lane] == 0
+            values[inside, lane] = values[inside, lane] if left else drawn
     outcomes[ITEM_DRAWS] += lanes_of(memory.scratch)
     outcomes[LEFT_ALONE] += lanes_of(memory.scratch) - whole
     outcomes[MOVED] += moved
@@ -494,9 +568,16 @@ def _keep_apart(
 
 
 def assemble(
-    graph: FactorGraph, variables: NDArray[np.int64], ends: NDArray[np.int64], apart: Bytes
+    graph: FactorGraph,
+    variables: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    apart: Bytes,
+    inside: Numbers | None = None,
 ) -> Partition:
-    """The kernel of some pairs: their variables, the two items of each, and who is kept apart."""
+    """The kernel of some pairs: their variables, the two items of each, and who is kept apart.
+
+    Items may be in no block whose variable `inside` says so.
+    """
     between = ends[:, 0] != ends[:, 1]
     sides = np.full((2, graph.variables), NOBODY, dtype=np.uint16)
     sides[:, variables[between]] = ends[between].T
@@ -507,6 +588,7 @@ def assemble(
     item, factor = _factors_of_items(graph, sides, matters)
     factor_start, factors = _lists(item, factor, len(apart))
     splits = _can_always_split(graph, sides, np.unique(factor))
+    known = np.zeros(0, dtype=np.int64) if inside is None else inside
     return Partition(
         apart=apart,
         gain=readonly(gain),
@@ -517,7 +599,8 @@ def assemble(
         factor_start=factor_start,
         factor=factors,
         together=indices(variables[~between]),
-        freed=indices(variables if splits else variables[:0]),
+        freed=indices(np.union1d(variables, known[known >= 0]) if splits else variables[:0]),
+        inside=readonly(known),
     )
 
 

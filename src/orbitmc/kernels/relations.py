@@ -30,6 +30,7 @@ from orbitmc.graph.model import (
     ItemOrder,
     UngroundRelation,
 )
+from orbitmc.graph.support import hard_factors
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._forest import draw_forest
 from orbitmc.kernels._gibbs import GibbsMemory
@@ -48,6 +49,7 @@ from orbitmc.kernels._partition import (
 )
 from orbitmc.kernels.protocol import ROWS, Kernel, fill_in, steps
 
+ROW_DRAWS = 2  # times that a row of a matching asks for a column, in a sweep of variables
 GREEDY_EVERY = 8  # one lane of so many starts where each item likes it best
 
 
@@ -108,10 +110,23 @@ class PartitionScan(NamedTuple):
         lanes = wanted.shape[1]
         labels = np.stack([self._start_labels(lane, rng) for lane in range(lanes)], axis=1)
         pairs = np.flatnonzero(self.partition.one != NOBODY)
+        if self.partition.partial:
+            self._leave_out(wanted, labels, rng)
         for first in range(0, len(pairs), ROWS):
             some = pairs[first : first + ROWS]
             one, other = self.partition.one[some], self.partition.other[some]
             wanted[some] = labels[one] == labels[other]
+
+    def _leave_out(
+        self, wanted: NDArray[np.int16], labels: Numbers, rng: np.random.Generator
+    ) -> None:
+        """Let some items be in no block, in each lane another share of those that may be."""
+        inside = self.partition.inside
+        items = np.flatnonzero(inside >= 0)
+        out = rng.random((len(items), labels.shape[1])) < rng.random(labels.shape[1])
+        wanted[inside[items]] = ~out
+        nobodys = 2 * len(inside) + items  # labels that no other item has
+        labels[items] = np.where(out, nobodys[:, None], labels[items])
 
     def starts(self, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
         """Partitions that the graph allows."""
@@ -260,7 +275,8 @@ def _kernel_of(
     if isinstance(relation, ItemMatching):
         rows = len(relation.table)
         needed = relation.rows_needed, relation.columns_needed
-        return match_table(graph, relation.table, rows, needed), f"{rows:,} rows are matched anew"
+        kernel = match_table(graph, relation.table, ROW_DRAWS * rows, needed)
+        return kernel, f"{rows:,} rows are matched anew"
     if isinstance(relation, ItemForest):
         return draw_forest(graph, relation), f"{relation.items:,} items get new parents"
     return draw_order(graph, relation), f"{relation.items:,} items are put in order anew"
@@ -282,6 +298,11 @@ def partition_scan(
     variables = np.concatenate([relation.variables for relation in equivalences])
     if not len(variables):
         raise InputError("evidence decides all pairs of items: none is left to be drawn")
+    if not are_drawn(graph, equivalences):
+        raise LimitError(
+            "hard rules say which items are in no block of a partial equivalence relation; the "
+            "method mcsat grounds its rules"
+        )
     if items > MOST_ITEMS:
         raise LimitError(f"equivalence relations have up to {MOST_ITEMS:,} items, not {items:,}")
     ends = np.concatenate(
@@ -293,12 +314,26 @@ def partition_scan(
     apart = np.ones((items, items), dtype=np.uint8)
     apart[ends[:, 0], ends[:, 1]] = apart[ends[:, 1], ends[:, 0]] = 0
     np.fill_diagonal(apart, 0)
+    alone = ends[:, 0] == ends[:, 1]
+    inside = np.full(items, -1, dtype=np.int64) if alone.any() else None
+    if inside is not None:
+        inside[ends[alone, 0]] = variables[alone]
     others = np.delete(np.arange(graph.variables), np.union1d(variables, held).astype(np.int64))
     return PartitionScan(
-        assemble(graph, variables, ends, readonly(apart)),
+        assemble(graph, variables[~alone], ends[~alone], readonly(apart), inside),
         indices(others),
         max(1, len(variables) // items),
     )
+
+
+def are_drawn(graph: FactorGraph, relations: Sequence[UngroundRelation]) -> bool:
+    """Whether kernels can draw relations: no other hard rule may say who is in no block of one."""
+    equivalences = [each for each in relations if isinstance(each, Equivalence)]
+    inside = [each.variables[each.first == each.second] for each in equivalences]
+    if not any(map(len, inside)):
+        return True
+    tied = graph.scope[hard_factors(graph)[graph.factor_of_edge]]
+    return not np.isin(np.concatenate(inside), tied).any()
 
 
 def _greedy_labels(gain: NDArray[np.float64], rng: np.random.Generator) -> Numbers:

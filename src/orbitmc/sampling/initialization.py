@@ -1,6 +1,6 @@
 """Where chains start: annealed states, states of high weight, and the best that cooling finds."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import count
@@ -9,17 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc import kernels
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import elements, tier
-from orbitmc._simd.random import COLUMNS, Stream, generator
+from orbitmc._simd.random import COLUMNS, Generator, Stream, generator
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers, lengths, starts
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.conditionals.prepared import PreparedGraph, prepare, prepare_briefly
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_log_weight, log_potential, log_weights_of_parts
+from orbitmc.graph.model import UngroundRelation
 from orbitmc.graph.relevance import components
 from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels.protocol import Kernel, start_states
 from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph
 from orbitmc.sampling.pack import Pack, empty_pack, start_values, walk
 
@@ -210,6 +213,7 @@ def _around(graph: FactorGraph, values: Bytes, variable: Index, lane: Index) -> 
 BETAS = tuple(np.geomspace(0.25, 8.0, 9).tolist())
 """Inverse temperatures, from hot to cold."""
 
+GREEDY = 1e3  # inverse temperature at which items of relations go where they gain most
 FIRST_SWEEPS = 2
 UPDATES_PER_CALL = 10**7  # of all lanes, so that Ctrl-C is heard
 CLIMBED_PER_CALL = 10**6  # states of variables, and of those that factors read
@@ -227,32 +231,53 @@ class Round(NamedTuple):
 
 
 class Cooling:
-    """A graph at falling temperatures, each prepared when chains first need it."""
+    """A graph at falling temperatures, each prepared when chains first need it.
 
-    def __init__(self, graph: FactorGraph, is_over: Callable[[], bool] = lambda: False) -> None:
-        self.graph, self.is_over = graph, is_over
-        self.prepared: dict[float, PreparedGraph] = {}
+    Where there are `relations` that the graph does not say, chains stay in them.
+    """
 
-    def at(self, beta: float) -> PreparedGraph:
-        """The graph at a temperature; prepared once."""
+    def __init__(
+        self,
+        graph: FactorGraph,
+        is_over: Callable[[], bool] = lambda: False,
+        relations: Sequence[UngroundRelation] = (),
+    ) -> None:
+        self.graph, self.is_over, self.relations = graph, is_over, relations
+        self.prepared: dict[float, tuple[PreparedGraph, Kernel]] = {}
+
+    def at(self, beta: float) -> tuple[PreparedGraph, Kernel]:
+        """The graph at a temperature and the chain that samples it; prepared once."""
         if beta not in self.prepared:
-            self.prepared[beta] = prepare(at_beta(self.graph, beta))
+            prepared, kernel = prepare(at_beta(self.graph, beta)), SystematicScan()
+            chain = (
+                kernels.relations.relation_scan(prepared, self.relations)[0]
+                if self.relations
+                else kernel
+            )
+            self.prepared[beta] = prepared, chain
         return self.prepared[beta]
 
     def states(self, work: Round) -> Bytes:
         """States [variable, lane] that no single change improves."""
         seed, lanes, number, sweeps = work
-        states = anneal_states(self.graph, seed=seed, group=number, lanes=lanes)
-        kernel, rng = SystematicScan(), generator(seed, Stream.BEST_STATES + number, lanes)
+        rng = generator(seed, Stream.BEST_STATES + number, lanes)
+        states = self._start(work)
         for beta in BETAS if sweeps else ():
             if self.is_over():
                 break
-            prepared = self.at(beta)
-            pack = replace(empty_pack(prepared, kernel, lanes=lanes), rng=rng)
-            pack.values[...] = states
-            self._walk(prepared, kernel, pack, sweeps * self.graph.variables)
-            states = pack.values
+            states = self._walk(beta, states, rng, sweeps)
+        if self.relations:
+            return self._walk(GREEDY, states, rng, max(sweeps, FIRST_SWEEPS))
         self._ascend(states)
+        return states
+
+    def _start(self, work: Round) -> Bytes:
+        """States from which a round starts."""
+        if not self.relations:
+            return anneal_states(self.graph, seed=work.seed, group=work.number, lanes=work.lanes)
+        stream = np.random.SeedSequence(work.seed, spawn_key=(work.number, 1))
+        states = start_states(self.at(GREEDY)[1], self.graph, work.lanes, stream)
+        assert states is not None
         return states
 
     def _ascend(self, states: Bytes) -> None:
@@ -266,15 +291,18 @@ class Cooling:
             ascend(self.graph, lanes)
             states[:, first : first + some] = lanes
 
-    def _walk(
-        self, prepared: PreparedGraph, kernel: SystematicScan, pack: Pack, updates: int
-    ) -> None:
-        """Take steps in slices, until time is over."""
+    def _walk(self, beta: float, states: Bytes, rng: Generator, sweeps: int) -> Bytes:
+        """Take sweeps at a temperature in slices, until time is over."""
+        prepared, kernel = self.at(beta)
+        pack = replace(empty_pack(prepared, kernel, lanes=states.shape[1]), rng=rng)
+        pack.values[...] = states
+        updates = sweeps * self.graph.variables
         while updates > 0 and not self.is_over():
             check_interrupt()
-            some = min(updates, max(1, UPDATES_PER_CALL // pack.values.shape[1]))
+            some = min(updates, max(1, UPDATES_PER_CALL // states.shape[1]))
             walk(prepared, kernel, pack, some)
             updates -= some
+        return pack.values
 
 
 @dataclass(frozen=True)
@@ -282,10 +310,11 @@ class SharedCooling:
     """What workers need to cool chains."""
 
     graph: FactorGraph
+    relations: Sequence[UngroundRelation] = ()
 
     def open(self) -> Cooling:
         """Chains that a worker cools by itself."""
-        return Cooling(readonly_graph(self.graph))
+        return Cooling(readonly_graph(self.graph), relations=self.relations)
 
 
 def cool_states(
@@ -297,15 +326,21 @@ def cool_states(
     executor: Executor | None = None,
     stopped: Callable[[], bool] = lambda: False,
     is_over: Callable[[], bool] = lambda: False,
+    relations: Sequence[UngroundRelation] = (),
 ) -> Iterator[Bytes]:
     """Round after round of states [variable, lane] that no single change improves.
+
+    States that are none of the `relations` are impossible; there no item of one can be put better.
 
     The first round starts from annealed states and where heavy factors are at their best; each
     later one cools from a hot start, twice as slowly as the one before. With an `executor` the
     packs of a round are cooled by its workers; the states are the same. When time `is_over`, the
     chains of the present round cool no further; workers end their round.
     """
-    cool = _here(graph, is_over) if executor is None else _elsewhere(graph, executor, stopped)
+    if executor is None:
+        cool = _here(Cooling(graph, is_over, relations))
+    else:
+        cool = _elsewhere(SharedCooling(graph, relations), executor, stopped)
     for number in count():
         sweeps = FIRST_SWEEPS << number - 1 if number else 0
         work = [Round(seed, lanes, number * packs + pack, sweeps) for pack in range(packs)]
@@ -315,13 +350,12 @@ def cool_states(
 Cool = Callable[[list[Round]], list[Bytes]]
 
 
-def _here(graph: FactorGraph, is_over: Callable[[], bool]) -> Cool:
-    cooling = Cooling(graph, is_over)
+def _here(cooling: Cooling) -> Cool:
     return lambda work: [cooling.states(piece) for piece in work]
 
 
-def _elsewhere(graph: FactorGraph, executor: Executor, stopped: Callable[[], bool]) -> Cool:
-    sender, needed = Sender(executor), pack_shared(SharedCooling(graph))
+def _elsewhere(shared: SharedCooling, executor: Executor, stopped: Callable[[], bool]) -> Cool:
+    sender, needed = Sender(executor), pack_shared(shared)
 
     def cool(work: list[Round]) -> list[Bytes]:
         states = sender.all(Cooling.states, needed, work, stopped)
@@ -333,11 +367,14 @@ def _elsewhere(graph: FactorGraph, executor: Executor, stopped: Callable[[], boo
 
 
 class TopStates:
-    """The best states so far, all different."""
+    """The best states so far, all different.
 
-    def __init__(self, graph: FactorGraph, count: int) -> None:
-        self.graph, self.count = graph, count
-        self.part_of = components(graph)
+    Where the graph alone `decides` what is possible, parts of them are put together.
+    """
+
+    def __init__(self, graph: FactorGraph, count: int, *, decides: bool = True) -> None:
+        self.graph, self.count, self.decides = graph, count, decides
+        self.part_of = components(graph) if decides else np.zeros(graph.variables, dtype=np.int64)
         self.weights: dict[bytes, float] = {}
 
     def consider(self, states: Bytes) -> None:
@@ -346,7 +383,7 @@ class TopStates:
         columns = [best, *np.unique(states, axis=1).T] if self.count > 1 else [best]
         for column in columns:
             self._add(column)
-        if self.count > 1:
+        if self.count > 1 and self.decides:
             self._add_neighbours(np.frombuffer(self.rank()[0][1], dtype=np.uint8))
 
     def _add(self, state: Bytes) -> None:

@@ -63,9 +63,9 @@ def partition_tally(
         tied = np.zeros(graph.variables, dtype=np.bool_)
         tied[graph.scope[hard_factors(graph)[graph.factor_of_edge]]] = True
         plain.open[~tied] = 1  # however improbable its values are, none is impossible
-    others = indices(np.flatnonzero(partition.one == NOBODY))
+    others = np.setdiff1d(np.flatnonzero(partition.one == NOBODY), partition.inside)
     tally_kind = PartitionValueTally if kind is ValueTally else PartitionTally
-    return tally_kind(plain.sums, plain.row_start, plain.open, others, partition, memory)
+    return tally_kind(plain.sums, plain.row_start, plain.open, indices(others), partition, memory)
 
 
 @implementation(record, PartitionTally)
@@ -97,9 +97,11 @@ def _record(
         read_blocks(partition, memory, values)
         for item in range(len(partition.apart)):
             weigh_blocks(prepared, partition, memory, values, item)
-            cumulate_weights(memory.log_weights, len(partition.apart), lanes_of(scratch))
+            cumulate_weights(memory.log_weights, len(memory.log_weights), lanes_of(scratch))
             for place in range(partition.pair_start[item], partition.pair_start[item + 1]):
                 _add_pair(tally, values, part, item, np.int64(partition.pair[place]), seen)
+            if len(partition.inside) > 0 and partition.inside[item] >= 0:
+                _add_inside(tally, values, part, np.int64(partition.inside[item]), seen)
             put_in(partition, memory, memory.before, item)
         forget_clauses(scratch)
         for place in range(len(tally.others)):
@@ -118,7 +120,7 @@ def _add_pair(
 ) -> None:
     """Add half the chance that an item joins the block of a pair's other item."""
     partition, memory = tally.partition, tally.memory
-    sums, last = memory.log_weights, len(partition.apart) - 1
+    sums, last = memory.log_weights, len(memory.log_weights) - 1
     partner = partner_of(partition, variable, item)
     row = np.int64(tally.row_start[variable])
     for lane in range(lanes_of(memory.scratch)):
@@ -131,3 +133,19 @@ def _add_pair(
             tally.open[variable, lane] |= np.uint8((chance > 0.0) & (chance < 1.0))
         if not seen:
             tally.sums[part, row, lane % COLUMNS] += 0.5 * chance
+
+
+@shared
+def _add_inside(tally: Any, values: Bytes, part: int, variable: Index, seen: bool) -> None:
+    """Add the chance that an item is in a block at all."""
+    memory = tally.memory
+    sums, none = memory.log_weights, len(memory.log_weights) - 1
+    row = np.int64(tally.row_start[variable])
+    for lane in range(lanes_of(memory.scratch)):
+        chance = sums[none - 1, lane] / sums[none, lane]
+        if memory.whole[lane] == 0:
+            chance = np.float64(values[variable, lane])
+        if len(tally.open) > 0:
+            tally.open[variable, lane] |= np.uint8((chance > 0.0) & (chance < 1.0))
+        if not seen:
+            tally.sums[part, row, lane % COLUMNS] += chance

@@ -27,6 +27,7 @@ from orbitmc.groups.permutations import Permutation, act, from_images, inverse
 from orbitmc.kernels._matching import match_table
 from orbitmc.kernels._order import draw_order
 from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.relations import ROW_DRAWS
 from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.symmetry.color_passing import cells
 from orbitmc.symmetry.terms import energy_of
@@ -445,9 +446,9 @@ def find_matching(model: Model) -> NDArray[np.int32] | None:
 
 
 def matched_rows(model: Model, prepared: PreparedGraph) -> Kernel | None:
-    """As many rows of a matching as there are, in one jump."""
+    """Rows of a matching, each some times, in one jump."""
     table = find_matching(model)
-    return None if table is None else match_table(model.graph, table, len(table))
+    return None if table is None else match_table(model.graph, table, ROW_DRAWS * len(table))
 
 
 def ordered_items(model: Model, prepared: PreparedGraph) -> Kernel | None:

@@ -62,17 +62,22 @@ class RaceResult:
     seconds: float = 0.0
     memory: float | None = None
     step: float = 0.0
+    spacing: int | None = None
 
 
 def tune_to_redraw(model: Model, acceptance: float) -> RaceResult:
     """Draw all variables anew for each state that a run records: many are independent then.
 
-    If none is ever rejected, there are no sweeps in between.
+    If none is ever rejected, there are no sweeps in between. Elsewhere there is a part of one, and
+    so many draws for a state that some of them are mostly accepted.
     """
     about = f"{FAMILIES[FORWARD].words}, {acceptance:.0%} of the draws"
     price = TrialResult(FORWARD, None, acceptance, "chosen")
-    sweeps = 1 if is_a_network(model) else SWEEPS_PER_SAMPLE
-    return RaceResult(Tuning((FORWARD,), sweeps * model.graph.variables), about, (price,))
+    if is_a_network(model):
+        return RaceResult(Tuning((FORWARD,), model.graph.variables), about, (price,))
+    period = max(1, round(BETWEEN_DRAWS * model.graph.variables))
+    spacing = math.ceil(DRAWS_ACCEPTED / acceptance) * period
+    return RaceResult(Tuning((FORWARD,), period), about, (price,), spacing=spacing)
 
 
 def tune_to_structure(model: Model) -> RaceResult | None:
@@ -199,6 +204,8 @@ GREAT_WIN = 10.0  # twice what the great share may cost if jumps were worth noth
 SURE_WIN = 2.0  # seen twice, it lets jumps take the large share; seen once, a long trial wins
 SHORT = 100  # sweeps: a lap of so few has hardly time for jumps of many variables
 EARLY = {"flip", "clusters"}  # families that are tried first then, and for the slowest kind
+BETWEEN_DRAWS = 1 / 16  # of a sweep, between draws of a whole network: a draw takes as long
+DRAWS_ACCEPTED = 1.5  # of these, between two states that a run records
 OFTEN = 0.25  # accepted so often, draws of a whole network need no other jumps
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 6.0  # sweeps: a chain that forgets so fast leaves little to gain

@@ -23,6 +23,7 @@ from orbitmc._simd.random import (
     lane_bernoulli,
     lane_integer,
     pick_below,
+    pick_by_limits,
     pick_by_weights,
     two_integers,
 )
@@ -169,6 +170,13 @@ def _pick_by_weights(rng: ChoiceOracle, weights: Any, size: Any, picked: Any) ->
         weighed = weights[:size, lane].copy()
         weights[:size, lane] = np.cumsum(weighed)
         picked[lane] = rng.choose_in(lane, weighed / weighed.sum()) if weighed.any() else 0
+
+
+@implementation(pick_by_limits, ChoiceOracle)
+def _pick_by_limits(rng: ChoiceOracle, limit: Any, start: Any, size: Any, picked: Any) -> None:
+    for lane in range(rng.lanes):
+        upto = [_probability(limit[start + place]) for place in range(size - 1)]
+        picked[lane] = rng.choose_in(lane, np.diff([0.0, *upto, 1.0]))
 
 
 @implementation(pick_below, ChoiceOracle)

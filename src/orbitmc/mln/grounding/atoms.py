@@ -178,7 +178,14 @@ class PairAtoms(Atoms):
     def pairs(self, codes: Ints) -> Ints:
         """The pair of items of each atom."""
         count = len(self.item_of)
-        one, other = self.item_of[codes // count], self.item_of[codes % count]
+        return self._number(self.item_of[codes // count], self.item_of[codes % count])
+
+    def pairs_of(self, items: Ints) -> Ints:
+        """All pairs in which some items are."""
+        one, other = np.meshgrid(items, np.arange(self.items), indexing="ij")
+        return self._number(one.reshape(-1), other.reshape(-1))
+
+    def _number(self, one: Ints, other: Ints) -> Ints:
         low, high = np.minimum(one, other), np.maximum(one, other)
         return np.asarray(low * (2 * self.items - low - 1) // 2 + high)
 
@@ -213,16 +220,19 @@ class PairAtoms(Atoms):
         return np.asarray(first[low] * len(self.item_of) + first[high])
 
 
-def pair_atoms(atoms: Atoms, universe: Universe, *, equivalence: bool) -> PairAtoms:
+def pair_atoms(
+    atoms: Atoms, universe: Universe, *, equivalence: bool, partial: bool = False
+) -> PairAtoms:
     """The atoms of an open predicate that hard rules make symmetric, or an equivalence relation.
 
-    What is known of some pairs decides others; evidence that does not fit is a contradiction.
+    What is known of some pairs decides others; evidence that does not fit is a contradiction. Of a
+    `partial` equivalence relation, what is not equivalent to itself is to nobody.
     """
     count = universe.size(atoms.predicate.types[0])
     one, other = atoms.known // count, atoms.known % count
     true, false = atoms.truth == TRUE, atoms.truth == FALSE
     item_of = np.arange(count)
-    if equivalence:
+    if equivalence or partial:
         links = coo_array((np.ones(true.sum()), (one[true], other[true])), shape=(count, count))
         _, labels = connected_components(links, directed=False)
         _, first, place = np.unique(labels, return_index=True, return_inverse=True)
@@ -232,6 +242,10 @@ def pair_atoms(atoms: Atoms, universe: Universe, *, equivalence: bool) -> PairAt
     if equivalence:
         diagonal = np.arange(count) * (count + 1)
         decided[TRUE] = np.union1d(decided[TRUE], pairs.pairs(diagonal))
+    if partial:
+        alone = np.unique(item_of[one[false & (one == other)]])
+        every = pairs.pairs_of(alone)
+        decided[FALSE] = np.union1d(decided[FALSE], every)
     both = np.isin(pairs.pairs(atoms.known), np.intersect1d(decided[FALSE], decided[TRUE]))
     if (both & false).any():
         raise ContradictionError(_why_not_together(atoms, universe, atoms.known[both & false][0]))
@@ -529,4 +543,5 @@ def _columns(atoms: Atoms, codes: Ints, universe: Universe) -> list[list[str]]:
 def _atom_texts(name: str, columns: list[list[str]], count: int) -> list[str]:
     if not columns:
         return [name] * count
-    return [f"{name}({','.join(row)})" for row in zip(*columns, strict=True)]
+    pattern = f"{name}({','.join(['%s'] * len(columns))})"
+    return [pattern % row for row in zip(*columns, strict=True)]

@@ -413,7 +413,8 @@ def related_atoms(relation: Relation, tables: Mapping[str, Atoms], universe: Uni
     if kind in MATCHINGS:
         first, second = MATCHINGS[kind]
         return matched_atoms(atoms, universe, all_first=first, all_second=second)
-    return pair_atoms(atoms, universe, equivalence=kind == "equivalence")
+    equivalence, partial = kind == "equivalence", kind == "partial equivalence"
+    return pair_atoms(atoms, universe, equivalence=equivalence, partial=partial)
 
 
 def _number_variables(
