@@ -240,6 +240,25 @@ def test_other_questions_are_asked_of_a_short_run_too(sprinkler, seconds):
         assert sum(message["say"] == "best" for message in page.messages) == 1
 
 
+def test_bars_do_not_wait_for_a_question_that_does_not_end(sprinkler, monkeypatch):
+    """The best explanation of the step before may be under way where nothing interrupts it."""
+    ended = threading.Event()
+
+    def search_for_long(*arguments, **options):
+        ended.wait(SECONDS)
+        raise om.LimitError("it took too long")
+
+    with Page(sprinkler) as page:
+        page.bars()
+        monkeypatch.setattr("orbitmc.inference._best.best", search_for_long)
+        page.do("observe", name="grass", value="wet")
+        page.last("next")
+        page.do("observe", name="rain", value="light")
+        assert is_same(page.bars(), chances(sprinkler, {"grass": "wet", "rain": "light"}))
+        ended.set()
+        assert page.last("best")["words"] == "it took too long"
+
+
 def test_new_evidence_ends_what_is_under_way():
     model = om.ising_grid(20, 20, 0.3, 0.1)
     with Page(model, method="gibbs", seconds=600.0, standard_error=1e-9) as page:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -72,27 +73,31 @@ class Asked:
     nearest: Callable[[str], list[str]] | None = None
 
 
-def answers(subject: Subject, asked: Asked) -> Iterator[Message]:
-    """All that is said of evidence, as messages, the most urgent one first."""
+Later = Callable[[Callable[[], Iterator[Message]]], None]
+"""Does what may take long beside the bars of the next click, which do not wait for its end."""
+
+
+def answers(subject: Subject, asked: Asked, later: Later) -> Iterator[Message]:
+    """The bars of evidence, again and again where they are sampled; the rest is for `later`."""
     try:
-        yield from _answers(subject, asked)
+        yield from _answers(subject, asked, later)
     except ContradictionError as error:
         yield {"say": "conflict", "version": asked.version, "words": str(error), "blamed": []}
-        yield from _blame(subject, asked, str(error))
+        later(partial(_blame, subject, asked, str(error)))
     except OrbitError as error:
         yield {"say": "trouble", "version": asked.version, "words": str(error)}
 
 
-def _answers(subject: Subject, asked: Asked) -> Iterator[Message]:
+def _answers(subject: Subject, asked: Asked, later: Later) -> Iterator[Message]:
     runs, number, exact = _sharpen(subject, asked), 0, False
     for number, marginals in enumerate(runs, 1):
         yield _bars(asked, marginals)
         yield _changes(asked, marginals)
         exact = marginals.about.is_exact
         if number == RUNS_BEFORE:
-            yield from _others(subject, asked, exact)
+            later(partial(_others, subject, asked, exact))
     if number < RUNS_BEFORE:
-        yield from _others(subject, asked, exact)
+        later(partial(_others, subject, asked, exact))
 
 
 def _sharpen(subject: Subject, asked: Asked) -> Iterator[Marginals]:
