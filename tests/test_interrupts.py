@@ -9,7 +9,12 @@ import pytest
 
 import orbitmc as om
 from orbitmc._util import interrupts
-from orbitmc._util.interrupts import check_interrupt, interruptible, was_interrupted
+from orbitmc._util.interrupts import (
+    check_interrupt,
+    interrupt_when,
+    interruptible,
+    was_interrupted,
+)
 from orbitmc.cli.running import Stopping
 from tests.cli.commands import orbitmc, rain
 
@@ -215,3 +220,38 @@ def test_no_handler_is_touched_outside_the_main_thread(tmp_path):
 
     assert in_a_thread(work) == (before, 0)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_question_ends_when_nobody_waits_for_its_answer():
+    model = om.ising_grid(6, 6, 0.3)
+    looked = []
+
+    def is_over():
+        looked.append(True)
+        return len(looked) > 5
+
+    with interrupt_when(is_over):
+        found = om.marginals(model, method="gibbs", seconds=600)
+    assert found.about.interrupted
+    assert not was_interrupted()
+
+
+def test_whoever_is_within_ends_with_whoever_is_around():
+    over = []
+    with interrupt_when(lambda: bool(over)):
+        with interrupt_when(lambda: False):
+            check_interrupt()
+            over.append(True)
+            with pytest.raises(KeyboardInterrupt):
+                check_interrupt()
+        assert was_interrupted()
+    assert not was_interrupted()
+
+
+def test_other_threads_are_not_interrupted():
+    seen = []
+    with interrupt_when(lambda: True):
+        thread = threading.Thread(target=lambda: seen.append(was_interrupted()))
+        thread.start()
+        thread.join()
+    assert seen == [False]

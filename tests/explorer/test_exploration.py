@@ -228,6 +228,34 @@ def test_sampled_bars_become_sharper_and_have_errors(tmp_path):
             assert abs(p - truth) < 6 * error
 
 
+@pytest.mark.parametrize("seconds", [0.2, 1.0])
+def test_other_questions_are_asked_of_a_short_run_too(sprinkler, seconds):
+    with Page(sprinkler, {"grass": "wet"}, method="gibbs", seconds=seconds) as page:
+        assert page.last("best")["values"]["sprinkler"] == "on"
+        told = [message for message in page.messages if message["say"] == "answer"]
+        assert len(told) == 1
+        assert sum(message["say"] == "best" for message in page.messages) == 1
+
+
+def test_bars_do_not_wait_for_a_question_that_does_not_end(sprinkler, monkeypatch):
+    """The best explanation of the step before may be under way where nothing interrupts it."""
+    ended = threading.Event()
+
+    def search_for_long(*arguments, **options):
+        ended.wait(SECONDS)
+        raise om.LimitError("it took too long")
+
+    with Page(sprinkler) as page:
+        page.bars()
+        monkeypatch.setattr("orbitmc.inference._best.best", search_for_long)
+        page.do("observe", name="grass", value="wet")
+        page.last("next")
+        page.do("observe", name="rain", value="light")
+        assert is_same(page.bars(), chances(sprinkler, {"grass": "wet", "rain": "light"}))
+        ended.set()
+        assert page.last("best")["words"] == "it took too long"
+
+
 def test_new_evidence_ends_what_is_under_way():
     model = om.ising_grid(20, 20, 0.3, 0.1)
     with Page(model, method="gibbs", seconds=600.0, standard_error=1e-9) as page:

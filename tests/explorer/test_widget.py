@@ -16,7 +16,8 @@ def widget(monkeypatch):
     made = om.explore(om.read(SPRINKLER), {"grass": "wet"})
     heard = []
     monkeypatch.setattr(made.exploration, "send", heard.append)
-    monkeypatch.setattr(made.exploration._worker, "_send", heard.append)
+    for worker in (made.exploration._bars, made.exploration._rest):
+        monkeypatch.setattr(worker, "_send", heard.append)
     yield made, heard
     made.close()
     assert made.exploration.join(30)

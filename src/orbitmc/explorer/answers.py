@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -72,30 +73,38 @@ class Asked:
     nearest: Callable[[str], list[str]] | None = None
 
 
-def answers(subject: Subject, asked: Asked) -> Iterator[Message]:
-    """All that is said of evidence, as messages, the most urgent one first."""
+Later = Callable[[Callable[[], Iterator[Message]]], None]
+"""Does what may take long beside the bars of the next click, which do not wait for its end."""
+
+
+def answers(subject: Subject, asked: Asked, later: Later) -> Iterator[Message]:
+    """The bars of evidence, again and again where they are sampled; the rest is for `later`."""
     try:
-        yield from _answers(subject, asked)
+        yield from _answers(subject, asked, later)
     except ContradictionError as error:
         yield {"say": "conflict", "version": asked.version, "words": str(error), "blamed": []}
-        yield from _blame(subject, asked, str(error))
+        later(partial(_blame, subject, asked, str(error)))
     except OrbitError as error:
         yield {"say": "trouble", "version": asked.version, "words": str(error)}
 
 
-def _answers(subject: Subject, asked: Asked) -> Iterator[Message]:
-    runs = _sharpen(subject, asked)
+def _answers(subject: Subject, asked: Asked, later: Later) -> Iterator[Message]:
+    runs, number, exact = _sharpen(subject, asked), 0, False
     for number, marginals in enumerate(runs, 1):
         yield _bars(asked, marginals)
         yield _changes(asked, marginals)
-        if marginals.about.is_exact or number == RUNS_BEFORE:
-            yield from _others(subject, asked, marginals)
+        exact = marginals.about.is_exact
+        if number == RUNS_BEFORE:
+            later(partial(_others, subject, asked, exact))
+    if number < RUNS_BEFORE:
+        later(partial(_others, subject, asked, exact))
 
 
 def _sharpen(subject: Subject, asked: Asked) -> Iterator[Marginals]:
     """Marginals that are exact, or of longer and longer runs."""
-    settings, seconds = asked.settings, FIRST_SECONDS
+    settings = asked.settings
     most = LOOK_SECONDS if settings.seconds is None else settings.seconds
+    seconds = min(FIRST_SECONDS, most)
     target = settings.standard_error or 0.0
     whom, evidence = subject.ask(asked.evidence, asked.shown)
     names = asked.shown if isinstance(whom, Model) else None
@@ -105,7 +114,7 @@ def _sharpen(subject: Subject, asked: Asked) -> Iterator[Marginals]:
         if known.marginals.about.is_exact:
             return
         seconds, most = 2.0 * known.seconds, most - known.seconds
-    while seconds >= FIRST_SECONDS:
+    while seconds <= most:
         limits = replace(settings, seconds=seconds, standard_error=None)
         marginals = inference.marginals(
             whom, evidence, query=names, settings=limits, progress=False
@@ -120,6 +129,8 @@ def _sharpen(subject: Subject, asked: Asked) -> Iterator[Marginals]:
         if marginals.about.is_exact or (marginals.converged and error <= target):
             return
         most -= seconds
+        if seconds >= most:  # the next run would be no longer
+            return
         seconds = min(2.0 * seconds, most)
 
 
@@ -250,8 +261,7 @@ def _largest_move(old: Any, new: Any, place: int) -> Message:
 # What takes longer: each question has its own time, and ends when there is newer evidence.
 
 
-def _others(subject: Subject, asked: Asked, marginals: Marginals) -> Iterator[Message]:
-    exact = marginals.about.is_exact
+def _others(subject: Subject, asked: Asked, exact: bool) -> Iterator[Message]:
     yield _within(_weight, subject, asked, exact)
     yield _within(_next, subject, asked, exact)
     if exact and asked.shown is not None:

@@ -74,7 +74,7 @@ class Exploration:
         self._table: tuple[str, int] = ("", 0)
         self._reporting: threading.Thread | None = None
         self._lock = threading.RLock()
-        self._worker = Worker(send)
+        self._bars, self._rest = Worker(send), Worker(send)
 
     def handle(self, message: object) -> None:
         """Do what a message says; one that makes no sense is answered in words."""
@@ -86,11 +86,12 @@ class Exploration:
 
     def close(self) -> None:
         """End all work for this page."""
-        self._worker.close()
+        for worker in (self._bars, self._rest):
+            worker.close()
 
     def join(self, seconds: float) -> bool:
         """Wait until all work has ended; gives whether it has."""
-        return self._worker.join(seconds)
+        return self._bars.join(seconds) and self._rest.join(seconds)
 
     # What a page may ask for.
 
@@ -213,7 +214,8 @@ class Exploration:
 
     def pause(self, message: Mapping[str, Any]) -> None:
         """Nobody looks: end what is under way."""
-        self._worker.stop()
+        for worker in (self._bars, self._rest):
+            worker.stop()
 
     def resume(self, message: Mapping[str, Any]) -> None:
         """Somebody looks again."""
@@ -294,7 +296,8 @@ class Exploration:
             self._render,
             None if self.drawing is None else self.drawing.nearest,
         )
-        self._worker.start(partial(answers, self.subject, asked))
+        self._rest.stop()
+        self._bars.start(partial(answers, self.subject, asked, self._rest.start))
 
     def _state(self) -> Message:
         steps, place = self.history.steps, self.history.place

@@ -1,7 +1,7 @@
 // A model to click evidence in. The same module draws a page of `orbitmc explore` and a widget of a
 // notebook: both give it a way to send messages and to hear them. Names are only ever text.
 
-const MOVED = 4, STEP = 0.05, MOST_ROWS = 8, RETRY = 1500, LONGEST_RETRY = 60000, LEAST_ZOOM = 0.25, MOST_ZOOM = 2;
+const MOVED = 4, PATIENCE = 1500, STEP = 0.05, MOST_ROWS = 8, RETRY = 1500, LONGEST_RETRY = 60000, LEAST_ZOOM = 0.25, MOST_ZOOM = 2;
 const READABLE = 0.66;
 
 function make(tag, attributes = {}, ...children) {
@@ -425,7 +425,8 @@ class Explorer {
       return path;
     });
     this.canvas.append(svg);
-    for (const { name, values, x, y, w, h, more } of scene.boxes) {
+    const downwards = [...scene.boxes].sort((a, b) => a.y + a.h / 2 - b.y - b.h / 2 || a.x - b.x);
+    for (const { name, values, x, y, w, h, more } of downwards) {
       const box = new Box(this, name, values, more, false);
       Object.assign(box.element.style, {
         left: `${x}px`, top: `${y}px`, width: `${w}px`, height: `${h}px`,
@@ -516,6 +517,11 @@ class Explorer {
     if (clicked) this.before = this.rows;
     this.state = state;
     this.badge.textContent = "…";
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => {
+      this.badge.textContent = "working …";
+      this.badge.title = "the first run of a method compiles for some seconds";
+    }, PATIENCE);
     this.parts.conflict.whole.hidden = true;
     for (const key of ["changed", "best", "next"]) this.parts[key].whole.classList.add("omx-waiting");
     this.undo.disabled = state.place === 0;
@@ -550,6 +556,7 @@ class Explorer {
 
   showAnswer(message) {
     this.pullDone();
+    clearTimeout(this.waiting);
     this.canvas.classList.remove("omx-stale");
     this.rows = { ...(message.rows || (message.table && message.table.rows) || {}) };
     if (message.table) this.showTable(message.table);
@@ -572,6 +579,7 @@ class Explorer {
 
   showTrouble(message) {
     this.pullDone();
+    clearTimeout(this.waiting);
     this.words.textContent = message.words;
     this.badge.textContent = "no answer";
     this.badge.dataset.tone = "doubt";
@@ -580,6 +588,7 @@ class Explorer {
 
   showConflict(message) {
     this.pullDone();
+    clearTimeout(this.waiting);
     const { whole, body } = this.parts.conflict;
     const blamed = message.blamed.map((name) => make("li", {}, `${name}: ${this.state.words[name]} `, this.taking(name)));
     body.replaceChildren(

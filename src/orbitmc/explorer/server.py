@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
 LOOPBACK = "127.0.0.1"
-MOST_PAGES = 16  # at once: each has a thread
+MOST_PAGES = 16  # at once: each has two threads
 MOST_BYTES = 2**18  # of a message; the next one is read when it is dealt with
 CLOSING_SECONDS = 1
 TOO_MANY, POLICY = 1013, 1008  # codes with which a socket is closed

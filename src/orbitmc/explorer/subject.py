@@ -162,9 +162,10 @@ class ProgramSubject:
         self, evidence: Findings, names: Sequence[str] | None = None
     ) -> tuple[MarkovLogic, Evidence | None]:
         lines = tuple(map(_line, evidence.items()))
-        if self._last[0] != lines:
-            self._last = (lines, self.program.knowing(*lines))
-        return self._last[1], None
+        last = self._last  # another thread may ask about other evidence
+        if last[0] != lines:
+            last = self._last = (lines, self.program.knowing(*lines))
+        return last[1], None
 
     def command(self, evidence: Findings) -> str:
         opened = ",".join(dict.fromkeys(name.partition("(")[0] for name in evidence))
