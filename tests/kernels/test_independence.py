@@ -9,9 +9,10 @@ from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.graph.ancestral import ancestral_acceptance, forward_draws, network_of
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels._independence import independence
+from orbitmc.kernels._independence import descent, independence
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from orbitmc.sampling.pack import start_pack, walk
+from orbitmc.tuning import race
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 
@@ -133,3 +134,52 @@ def test_forward_draws_have_no_zeros():
     values = forward_draws(network_of(graph), 200, np.random.default_rng(0))
     chances = brute_force.distribution(graph).reshape(graph.cardinality)
     assert (chances[tuple(values)] > 0).all()
+
+
+def test_what_no_evidence_descends_from_is_drawn_given_all_others():
+    below = set()
+    for seed in range(12):
+        model = bayesian([seed, 3], variables=5, zeros=0.3 * (seed % 2))
+        model = model.given({"v2": 0})
+        network = network_of(model.graph)
+        prepared = prepare_unrounded(model.graph)
+        kernel = descent(prepared, network)
+        below.add(len(kernel.order))
+        stationary, balance, _ = residuals(model.graph, kernel)
+        assert stationary <= EXACT, seed
+        assert balance <= EXACT, seed
+        assert (np.flatnonzero(kernel.draws_well(model.graph)) == np.sort(kernel.order)).all()
+    assert len(below) > 1
+
+
+def test_what_evidence_descends_from_must_not_be_drawn_so():
+    model = bayesian([1, 3], variables=4).given({"v3": 0})
+    kernel = descent(prepare_unrounded(model.graph), network_of(model.graph))
+    wrong = kernel._replace(order=network_of(model.graph).order)
+    assert len(kernel.order) < len(wrong.order)
+    assert residuals(model.graph, wrong)[0] > 1e-3
+
+
+@pytest.mark.parametrize("accepted", [0.0, 0.1])
+def test_evidence_in_a_part_leaves_the_rest_to_draws(accepted, monkeypatch):
+    """A tree: exact marginals are known; more than half of it lies above no evidence."""
+    monkeypatch.setattr(race, "forward_acceptance", lambda *asked: accepted)
+    rng = np.random.default_rng(5)
+    builder = Builder(np.full(60, 2))
+    for variable in range(60):
+        parents = [] if variable == 0 else [int(rng.integers(max(0, variable - 4), variable))]
+        chance = rng.choice([0.2, 0.8], size=2 ** len(parents))
+        table = np.log(np.stack([1.0 - chance, chance], axis=-1))
+        builder.add_factor([*parents, variable], table.reshape([2] * (len(parents) + 1)))
+    names = tuple(f"v{k}" for k in range(60))
+    model = om.Model(builder.build(), names, (("no", "yes"),) * 60)
+    evidence = {f"v{k}": str(rng.choice(["no", "yes"])) for k in range(8, 28, 2)}
+    exact = om.marginals(model, evidence, method="exact")
+    found = om.marginals(model, evidence, method="lmh", samples=400, seed=1)
+    assert "no observed one descends from" in found.about.reason
+    assert found.about.outcomes["descents"] > 0
+    assert ("proposals" in found.about.outcomes) == (accepted > 0)
+    for name in names[28:]:
+        off = abs(found[name].probability[1] - exact[name].probability[1])
+        assert off <= 6.5 * found[name].standard_error[1] + 1e-9
+    assert found.converged

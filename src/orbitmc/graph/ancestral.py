@@ -84,6 +84,22 @@ def network_of(graph: FactorGraph, most_left: float = np.inf) -> AncestralNetwor
     return AncestralNetwork(directed, indices(order), indices(np.concatenate([rest, added])))
 
 
+def variables_below(network: AncestralNetwork) -> Indices:
+    """Variables from which nothing that is left over descends, in the order in which to draw them.
+
+    Given all others, they are as the network draws them.
+    """
+    graph = network.graph
+    above = np.zeros(graph.variables, dtype=np.bool_)
+    left = np.flatnonzero(np.isin(graph.factor_of_edge, network.rest))
+    above[graph.scope[left]] = True
+    for variable in network.order[::-1].tolist():
+        if above[variable]:
+            for factor in graph.factors_of(variable).tolist():
+                above[graph.scope_of(factor)] = True
+    return indices(network.order[~above[network.order]])
+
+
 def sums_are_equal(graph: FactorGraph, within: float = LOG_SUM_TOLERANCE) -> Flags:
     """For each entry of `scope` whether its factor's table sums to the same over that variable.
 

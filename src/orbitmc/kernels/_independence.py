@@ -2,12 +2,14 @@
 
 Exact because the model is the network times the factors that are left over: drawn from the
 network, whatever the present state is, a state is accepted with the ratio of what is left over.
-Without evidence nothing is left over, and states are independent.
+Without evidence nothing is left over, and states are independent. Variables from which no evidence
+descends can be drawn from the network given all others, and need no acceptance.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import accept_by_log_ratio, lanes_of
@@ -16,9 +18,10 @@ from orbitmc.conditionals.draws import draw, scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph, prepare_alike
 from orbitmc.errors import InputError
-from orbitmc.graph.ancestral import AncestralNetwork, network_of
+from orbitmc.graph.ancestral import AncestralNetwork, network_of, variables_below
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.metropolis import ACCEPTED, JUMP_OUTCOMES, MOVED, PROPOSALS, add_potentials
-from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.protocol import flag_variables, steps
 
 
 class IndependenceMemory(NamedTuple):
@@ -100,6 +103,45 @@ def _accept_reject(memory: IndependenceMemory, values: Bytes, outcomes: Numbers)
     outcomes[MOVED] += moved
 
 
+class Descent(NamedTuple):
+    """Draw variables in `order`, from which no others descend, by conditionals of a `network`.
+
+    It is a draw from their distribution given all others.
+    """
+
+    network: PreparedGraph
+    order: Indices
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return ("descents",)
+
+    def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
+        return flag_variables(graph, self.order)
+
+    def draws_well(self, graph: FactorGraph) -> NDArray[np.bool_]:
+        return flag_variables(graph, self.order)
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> Scratch:
+        return scratch(prepared, lanes)
+
+
+@implementation(steps, Descent)
+def descent_steps(
+    prepared: PreparedGraph,
+    kernel: Descent,
+    memory: Scratch,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    for _ in range(count):
+        for place in range(len(kernel.order)):
+            draw(kernel.network, memory, values, kernel.order[place], rng)
+        outcomes[0] += lanes_of(memory)
+
+
 class Pause(NamedTuple):
     """Stay in the present state: what lies between independent draws, which need no steps."""
 
@@ -136,3 +178,8 @@ def independence(prepared: PreparedGraph, network: AncestralNetwork | None = Non
     if directed is None:
         raise InputError("the model is no directed network: no order draws all its variables")
     return Independence(prepare_alike(prepared, directed.graph), directed.order, directed.rest)
+
+
+def descent(prepared: PreparedGraph, network: AncestralNetwork) -> Descent:
+    """Draw what no evidence descends from, given all other variables of a network."""
+    return Descent(prepare_alike(prepared, network.graph), variables_below(network))

@@ -17,13 +17,19 @@ from numpy.typing import NDArray
 from orbitmc import groups, kernels, symmetry
 from orbitmc._util.arrays import Bytes, Numbers, lengths
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
-from orbitmc.graph.ancestral import AncestralNetwork, ancestral_acceptance, network_of
+from orbitmc.graph.ancestral import (
+    AncestralNetwork,
+    ancestral_acceptance,
+    network_of,
+    variables_below,
+)
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.groups.permutations import Permutation, act, from_images, inverse
+from orbitmc.kernels._independence import descent
 from orbitmc.kernels._matching import match_table
 from orbitmc.kernels._order import draw_order
 from orbitmc.kernels.protocol import Kernel
@@ -179,6 +185,7 @@ def _images(sites: Numbers) -> list[Numbers]:
 
 # All variables drawn anew from a directed network.
 
+WORTH_A_DESCENT = 0.2  # of the variables: fewer gain little by it
 SELDOM = 0.01  # accepted less often, draws of all variables gain nothing
 LEFT_OVER = 0.25  # factors for each variable: more are no evidence, but no network
 LANES = 64
@@ -197,6 +204,30 @@ def _build_forward(model: Model, prepared: PreparedGraph) -> Kernel | None:
     if network is None or forward_acceptance(model) < SELDOM:
         return None
     return kernels.independence(prepared, network)
+
+
+def share_below(model: Model, seconds: float = math.inf) -> float:
+    """The share of variables from which no evidence descends; 0 if a model is no network.
+
+    It is 0, too, if there are no `seconds` to find that out.
+    """
+    if SECONDS_PER_VARIABLE * model.graph.variables > seconds:
+        return 0.0
+    network = _network(model)
+    return 0.0 if network is None else len(variables_below(network)) / model.graph.variables
+
+
+def descent_family() -> Family:
+    """Draws of what no evidence descends from: nothing else needs to know of it."""
+    words = "variables that no observed one descends from are drawn anew from the network"
+    return Family(words, _build_descent)
+
+
+def _build_descent(model: Model, prepared: PreparedGraph) -> Kernel | None:
+    network = _network(model)
+    if network is None or share_below(model) < WORTH_A_DESCENT:
+        return None
+    return descent(prepared, network)
 
 
 def forward_acceptance(model: Model, seconds: float = math.inf) -> float:
@@ -460,10 +491,11 @@ def ordered_items(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return jump
 
 
-FORWARD, MATCHING, ORDER = "forward draws", "matchings", "orders"
+FORWARD, DESCENT, MATCHING, ORDER = "forward draws", "descents", "matchings", "orders"
 
 FAMILIES: Mapping[str, Family] = {
     FORWARD: forward_family(),
+    DESCENT: descent_family(),
     "flip": Family("all binary variables change their values at once", flip, True, propose_flip),
     "component flips": Family(
         "all binary variables of one component change at once",

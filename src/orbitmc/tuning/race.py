@@ -17,6 +17,7 @@ from orbitmc.graph.model import Model
 from orbitmc.sampling.ladder import SWEEPS, choose_ladder
 from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.families import (
+    DESCENT,
     FAMILIES,
     FORWARD,
     MATCHING,
@@ -25,6 +26,10 @@ from orbitmc.tuning.families import (
     find_matching,
     forward_acceptance,
     is_a_network,
+    share_below,
+)
+from orbitmc.tuning.families import (
+    SELDOM as SELDOM_DRAWN,
 )
 from orbitmc.tuning.panel import STATES, AskedFeatures, Panel, panel, widen
 from orbitmc.tuning.record import BLOCKS, TEMPERING, Tuning
@@ -78,6 +83,19 @@ def tune_to_redraw(model: Model, acceptance: float) -> RaceResult:
     period = max(1, round(BETWEEN_DRAWS * model.graph.variables))
     spacing = math.ceil(DRAWS_ACCEPTED / acceptance) * period
     return RaceResult(Tuning((FORWARD,), period), about, (price,), spacing=spacing)
+
+
+def tune_to_descend(model: Model, below: float, acceptance: float) -> RaceResult:
+    """Draw what no evidence descends from anew, once in every sweep of the other variables.
+
+    Draws of the whole network take turns with that where they are accepted now and then.
+    """
+    others = max(1, round((1.0 - below) * model.graph.variables))
+    families = (DESCENT, FORWARD) if acceptance >= SELDOM_DRAWN else (DESCENT,)
+    about = f"{below:.0%} of the {'; '.join(FAMILIES[name].words for name in families)}"
+    prices = tuple(TrialResult(name, None, None, "chosen") for name in families)
+    tuning, spacing = Tuning(families, others), SWEEPS_PER_SAMPLE * others
+    return RaceResult(tuning, about, prices, spacing=spacing)
 
 
 def tune_to_structure(model: Model) -> RaceResult | None:
@@ -206,6 +224,7 @@ SHORT = 100  # sweeps: a lap of so few has hardly time for jumps of many variabl
 EARLY = {"flip", "clusters"}  # families that are tried first then, and for the slowest kind
 BETWEEN_DRAWS = 1 / 16  # of a sweep, between draws of a whole network: a draw takes as long
 DRAWS_ACCEPTED = 1.5  # of these, between two states that a run records
+MOSTLY_BELOW = 0.5  # of the variables: then a sweep of the others costs less than half
 OFTEN = 0.25  # accepted so often, draws of a whole network need no other jumps
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 6.0  # sweeps: a chain that forgets so fast leaves little to gain
@@ -278,6 +297,8 @@ class _Race:
             return RaceResult(Tuning(), "nothing is left to sample")
         if (drawn := forward_acceptance(self.model, WORTH_MORE * self.laps.seconds)) >= OFTEN:
             return tune_to_redraw(self.model, drawn)
+        if (below := share_below(self.model, WORTH_MORE * self.laps.seconds)) >= MOSTLY_BELOW:
+            return tune_to_descend(self.model, below, drawn)
         if least_sweep > self.laps.length:
             return RaceResult(Tuning(), TOO_LONG)
         self.standing = Arm(self.model, self.prepared, {}, ())
