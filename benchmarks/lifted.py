@@ -54,6 +54,7 @@ SIZES = {
     "two habits, four cells": (1_000, 10_000),
     "soft evidence of everybody's own": (1_000, 10_000),
     "one hard sentence, log Z": (512, 1_024, 4_096),
+    "a tree of observed friends": (1_000, 4_000),
 }
 
 
@@ -69,6 +70,10 @@ def program(name: str, people: int) -> tuple[str, str, tuple[str, ...], str | No
         facts = [f"{0.1 + 0.8 * n / people:.6f} Smokes(P{n})" for n in range(people)]
         query = "Smokes;Cancer;Friends(P0,x)"
         return SMOKERS.format(w=1 / people), "\n".join(facts), ("Smokes",), query
+    if name.startswith("a tree"):
+        facts = [f"Friends(P{n},P{(n - 1) // 2})" for n in range(1, people)]
+        query = "Smokes;Cancer;Friends(P0,P9)"
+        return SMOKERS.format(w=1 / people), "\n".join(facts), ("Friends",), query
     return SENTENCE, "", (), None
 
 

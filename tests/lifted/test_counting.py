@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections import Counter
 from decimal import Decimal, localcontext
 
@@ -621,6 +622,18 @@ def test_auto_counts_before_pairs_are_ground():
     assert "instead of 4,003,998 atoms" in marginals.about.reason
     assert not logic.is_ground
     assert marginals.converged
+
+
+def test_an_answer_says_how_much_of_the_sum_was_left_out_at_most():
+    """States are left out of large sums only, and no more than a bound proves to be negligible."""
+    logic = read(people(50_000) + SMOKERS.replace("0.3", "0.00002") + "0.5 Smokes(x)\n")
+    answer = om.marginals(logic, query="Smokes(P1)", method="counting")
+    share = re.search(r"at most (\S+) of the sum was left out", answer.about.reason)
+    assert share is not None
+    assert 0 < float(share[1]) < 1e-15
+    assert (
+        "left out" not in om.marginals(read(people(20) + SMOKERS), method="counting").about.reason
+    )
 
 
 def test_auto_eliminates_small_programs_and_counts_wide_ones():

@@ -12,6 +12,7 @@ from orbitmc.lifted import coordinates, marginals, tree
 from tests.lifted.random_fragments import random_fragment
 from tests.lifted.test_count_gibbs import linked_fragment
 from tests.lifted.test_counting import SMOKERS, people, read
+from tests.lifted.test_learning import expected_deviation
 from tests.lifted.test_states import weight_of
 
 CLOSE = 1e-10
@@ -107,6 +108,21 @@ def test_draws_have_the_marginals(only_links):
             assert abs(frequency - p) <= bound
             compared += 1
     assert compared > 200
+
+
+def test_expected_true_groundings_are_those_of_all_worlds(only_links):
+    deviations = []
+    for seed in range(3000, 3120):
+        written = random_fragment(seed)
+        try:
+            logic = read(written.program, written.database, opened=written.opened)
+            refused = isinstance(logic.source.lifting, str)
+        except (ContradictionError, InputError):
+            continue
+        if not refused:
+            deviations.append(expected_deviation(seed))
+    assert sum(gap is not None for gap in deviations) > 15
+    assert max(filter(None, deviations)) < CLOSE
 
 
 def circle(count, weight=0.02):

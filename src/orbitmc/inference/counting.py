@@ -46,7 +46,6 @@ LOOK_SECONDS = 0.2  # for an elimination order of a small program
 LONGEST = 3600.0  # seconds, where nobody said how long it may take
 MOST_JOINT_ATOMS = 8  # that are counted together
 NUMBERS_AT_A_TIME = 2**24  # of states that are drawn together
-MUCH_LESS = 1e-14  # of the sum: nobody needs to know what was left out
 
 
 def count_marginals(
@@ -483,7 +482,7 @@ def _about(
     )
     if lifting.width:
         reason += f"; constants of observed pairs are eliminated (width {lifting.width})"
-    if counted.dropped > MUCH_LESS:
+    if counted.dropped > 0:
         reason += f"; at most {counted.dropped:.1g} of the sum was left out"
     return About(
         method="counting",
