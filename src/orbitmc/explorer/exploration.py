@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -107,7 +108,8 @@ class Exploration:
                 "kind": "table" if self.drawing is None else self.drawing.kind,
                 "total": len(self.subject.names),
                 "whole": self.drawing is None or self.drawing.is_whole,
-                "fixed": dict(list(self.subject.fixed.items())[:MOST_FOUND]),
+                "fixed": dict(islice(self.subject.fixed.items(), MOST_FOUND)),
+                "fixed_total": len(self.subject.fixed),
             }
         )
         if self.drawing is not None:
