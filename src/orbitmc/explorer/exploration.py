@@ -284,9 +284,12 @@ class Exploration:
         """Say what is known, and let the answers come."""
         self.version += 1
         self.send(self._state())
-        shown, target = None, self.target
+        shown: list[str] | None = None
+        target = self.target
         if self.drawing is not None and not self.drawing.is_whole:
-            shown, target = self.drawing.shown(self.centre), self.target or self.centre
+            target = self.target or self.centre
+            if self.drawing.kind == "network":  # a part of a field needs all of it
+                shown = self.drawing.shown(self.centre)
         asked = Asked(
             self.version,
             self.history.evidence,
@@ -334,6 +337,10 @@ class Exploration:
                 **cells_of(marginals, self.drawing.cell_names),
                 **self._selected(marginals),
             }
+        if not self.drawing.is_whole:
+            there = marginals.columns.index
+            shown = self.drawing.shown(self.centre)
+            return rows_of(marginals.only([name for name in shown if name in there]))
         return rows_of(marginals)
 
     def _selected(self, marginals: Marginals) -> Message:
