@@ -1,5 +1,6 @@
 """What a page shows follows from what was clicked, and nothing else."""
 
+import itertools
 import shlex
 import threading
 import time
@@ -336,6 +337,21 @@ def test_what_a_model_was_given_stays_as_it_is(sprinkler):
         assert page.last("model")["fixed"] == {"grass": "wet"}
         page.do("observe", name="grass", value="dry")
         assert "known beforehand" in page.last("trouble")["words"]
+
+
+def test_the_neighbourhood_of_a_large_field_is_known_at_once():
+    names = [f"n{k}" for k in range(150)]
+    tables = [([a, b], [[3, 1], [1, 2]]) for a, b in itertools.pairwise(names)]
+    model = om.model(dict.fromkeys(names, ("no", "yes")), tables)
+    with Page(model, method="gibbs", seconds=600.0, standard_error=1e-9) as page:
+        assert len(page.last("answer")["rows"]) == 60
+        page.do("look", name="n140")
+        after = page.last("answer")
+        asked = om.marginals(model)
+        assert "n149" in after["rows"]
+        assert "n2" not in after["rows"]
+        for name, row in after["rows"].items():
+            assert abs(row["p"][1] - asked[name]["yes"]) < 8 * row["error"][1]
 
 
 def test_names_are_found_by_their_letters(sprinkler):

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -107,7 +108,8 @@ class Exploration:
                 "kind": "table" if self.drawing is None else self.drawing.kind,
                 "total": len(self.subject.names),
                 "whole": self.drawing is None or self.drawing.is_whole,
-                "fixed": dict(list(self.subject.fixed.items())[:MOST_FOUND]),
+                "fixed": dict(islice(self.subject.fixed.items(), MOST_FOUND)),
+                "fixed_total": len(self.subject.fixed),
             }
         )
         if self.drawing is not None:
@@ -282,9 +284,12 @@ class Exploration:
         """Say what is known, and let the answers come."""
         self.version += 1
         self.send(self._state())
-        shown, target = None, self.target
+        shown: list[str] | None = None
+        target = self.target
         if self.drawing is not None and not self.drawing.is_whole:
-            shown, target = self.drawing.shown(self.centre), self.target or self.centre
+            target = self.target or self.centre
+            if self.drawing.kind == "network":  # a part of a field needs all of it
+                shown = self.drawing.shown(self.centre)
         asked = Asked(
             self.version,
             self.history.evidence,
@@ -332,6 +337,10 @@ class Exploration:
                 **cells_of(marginals, self.drawing.cell_names),
                 **self._selected(marginals),
             }
+        if not self.drawing.is_whole:
+            there = marginals.columns.index
+            shown = self.drawing.shown(self.centre)
+            return rows_of(marginals.only([name for name in shown if name in there]))
         return rows_of(marginals)
 
     def _selected(self, marginals: Marginals) -> Message:

@@ -632,6 +632,8 @@ class Explorer {
     const items = names.map((name) =>
       make("li", {}, this.link(name), ` ${this.state.words[name]} `, this.taking(name)));
     const given = fixed.map(([name, value]) => make("li", { class: "omx-quiet" }, `${name} ${value}, given`));
+    const further = this.model ? this.model.fixed_total - fixed.length : 0;
+    if (further > 0) given.push(make("li", { class: "omx-quiet" }, `and ${further.toLocaleString()} more, given`));
     const { body } = this.parts.evidence;
     body.replaceChildren(
       items.length || given.length ? make("ul", {}, ...items, ...given) : make("p", { class: "omx-quiet" }, "nothing yet"),

@@ -314,8 +314,9 @@ def place_apart(heights: Sequence[float], edges: Sequence[Arrow]) -> Placed:
         f"M{middles[a, 0]:.1f} {middles[a, 1]:.1f}L{middles[b, 0]:.1f} {middles[b, 1]:.1f}"
         for a, b in edges
     ]
-    width, height = (corners + size - 2 * APART).max(axis=0) + MARGIN
-    return Placed([(round(x, 1), round(y, 1)) for x, y in corners], paths, width, height)
+    width, height = ((corners + size - 2 * APART).max(axis=0) + MARGIN).tolist()
+    rounded = [(round(x, 1), round(y, 1)) for x, y in corners.tolist()]
+    return Placed(rounded, paths, width, height)
 
 
 def find_lattice(count: int, edges: Sequence[Arrow]) -> Floats | None:
