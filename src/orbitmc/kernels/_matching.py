@@ -4,10 +4,10 @@ The variables are pairs of a row and a column; 1 says that the two are matched. 
 forbid all states in which a row or a column is matched twice, so hardly a pair can change alone.
 
 Which column a row asks for depends on what fields give the pair, not on the state. If the column is
-free, the row moves there. If another row has it, the two exchange what they have; where one has
-nothing, the other is left with nothing. The same rows lead back, so a proposal is accepted with the
-ratio of weights times that of the chances to propose it and the way back. A state that is no
-matching, or impossible, is left alone.
+free, the row moves there. If another row has it, the two exchange what they have. The same row
+leads back, so a proposal is accepted with the ratio of weights times that of the chances to propose
+it and the way back. Then, of this row and any other one, the one that has a column may hand it over
+to the one that has none. A state that is no matching, or impossible, is left alone.
 """
 
 from collections.abc import Hashable, Mapping
@@ -42,7 +42,7 @@ class MatchingMemory(NamedTuple):
 
     `image[row, lane]` is the column of a row, or as many as there are columns; `owner` the row of
     a column, likewise. A lane is `whole` if its pairs are a matching. Other arrays are of a step:
-    the column that a row asks for, the one that it had, and the row that has to give way.
+    the row `asking`, the column that it asks for, the one that it had, and who has to give way.
     """
 
     image: NDArray[np.int32]
@@ -50,6 +50,7 @@ class MatchingMemory(NamedTuple):
     whole: Bytes
     picked: Numbers
     before: NDArray[np.int32]
+    asking: NDArray[np.int32]
     other: NDArray[np.int32]
     change: Floats
     accepted: Bytes
@@ -95,6 +96,7 @@ class Matching(NamedTuple):
             whole=np.zeros(lanes, dtype=np.uint8),
             picked=np.zeros(lanes, dtype=np.int64),
             before=np.zeros(lanes, dtype=np.int32),
+            asking=np.zeros(lanes, dtype=np.int32),
             other=np.zeros(lanes, dtype=np.int32),
             change=np.zeros(lanes),
             accepted=np.zeros(lanes, dtype=np.uint8),
@@ -145,10 +147,18 @@ def matching_steps(
         row = integer(rng, rows)
         pick_by_limits(rng, kernel.limit, row * (choices - 1), choices, memory.picked)
         for lane in range(lanes_of(memory.scratch)):
-            _propose(prepared.graph, kernel, memory, values, row, lane)
-        accept_by_log_ratio(rng, memory.change, memory.accepted)
+            _ask(prepared.graph, kernel, memory, values, row, lane)
+        _accept_or_undo(kernel, memory, values, outcomes, rng)
+        if rows > 1:
+            other = integer(rng, rows - 1)
+            if other >= row:
+                other += 1
+            for lane in range(lanes_of(memory.scratch)):
+                _hand_over(prepared.graph, kernel, memory, values, row, other, lane)
+            _accept_or_undo(kernel, memory, values, outcomes, rng)
+        outcomes[ROW_DRAWS] += lanes_of(memory.scratch)
         for lane in range(lanes_of(memory.scratch)):
-            _accept_or_undo(kernel, memory, values, outcomes, row, lane)
+            outcomes[LEFT_ALONE] += np.int64(memory.whole[lane] == 0)
 
 
 @shared
@@ -180,7 +190,7 @@ def _read_matching(kernel: Matching, memory: MatchingMemory, values: Bytes) -> N
 
 
 @shared
-def _propose(
+def _ask(
     graph: FactorGraph,
     kernel: Matching,
     memory: MatchingMemory,
@@ -192,23 +202,63 @@ def _propose(
     rows, columns = kernel.variable.shape
     first, second = np.int64(memory.image[row, lane]), memory.picked[lane]
     other = rows if second == columns else np.int64(memory.owner[second, lane])
-    memory.before[lane], memory.other[lane], memory.change[lane] = first, other, -np.inf
-    if memory.whole[lane] == 0 or not _is_possible(kernel, row, other, first, second):
-        memory.other[lane] = NOBODY
-        return
+    if _is_possible(kernel, row, other, first, second):
+        back = kernel.log_chance[row, first] - kernel.log_chance[row, second]
+        _try(graph, kernel, memory, values, row, other, lane, first, second, back)
+    else:
+        memory.other[lane], memory.change[lane] = NOBODY, -np.inf
+
+
+@shared
+def _hand_over(
+    graph: FactorGraph,
+    kernel: Matching,
+    memory: MatchingMemory,
+    values: Bytes,
+    row: Index,
+    other: Index,
+    lane: Index,
+) -> None:
+    """Let the one of two rows that has a column give it to the one that has none."""
+    columns = kernel.variable.shape[1]
+    first, second = np.int64(memory.image[row, lane]), np.int64(memory.image[other, lane])
+    takes, gives, column = (row, other, second) if first == columns else (other, row, first)
+    one_has_none = (first == columns) != (second == columns)
+    if one_has_none and kernel.row_needed[gives] == 0 and kernel.variable[takes, column] >= 0:
+        _try(graph, kernel, memory, values, takes, gives, lane, columns, column, 0.0)
+    else:
+        memory.other[lane], memory.change[lane] = NOBODY, -np.inf
+
+
+@shared
+def _try(
+    graph: FactorGraph,
+    kernel: Matching,
+    memory: MatchingMemory,
+    values: Bytes,
+    row: Index,
+    other: Index,
+    lane: Index,
+    first: Index,
+    second: Index,
+    back: float,
+) -> None:
+    """Let a row have the second column in place of the first, and find the ratio of weights.
+
+    The log-odds to be proposed the way `back` are added. States that are none are left alone.
+    """
+    memory.asking[lane], memory.other[lane], memory.change[lane] = row, NOBODY, -np.inf
+    memory.before[lane], memory.picked[lane] = first, second
     present = _potentials(graph, kernel, values, row, other, lane)
     if present == -np.inf:
-        memory.whole[lane], memory.other[lane] = 0, NOBODY
-        return
-    change = _gain(kernel, row, second) - _gain(kernel, row, first)
-    asks, back = row, first
-    if other < rows:
-        change += _gain(kernel, other, first) - _gain(kernel, other, second)
-        if first == columns:
-            asks, back = other, second
-    change += kernel.log_chance[asks, back] - kernel.log_chance[row, second]
-    _move(kernel, memory, values, row, other, lane, first, second)
-    memory.change[lane] = change - present + _potentials(graph, kernel, values, row, other, lane)
+        memory.whole[lane] = 0
+    if memory.whole[lane] == 1:
+        change = back - present + _gain(kernel, row, second) - _gain(kernel, row, first)
+        if other < len(kernel.variable):
+            change += _gain(kernel, other, first) - _gain(kernel, other, second)
+        _move(kernel, memory, values, row, other, lane, first, second)
+        memory.change[lane] = change + _potentials(graph, kernel, values, row, other, lane)
+        memory.other[lane] = other
 
 
 @shared
@@ -218,9 +268,7 @@ def _is_possible(kernel: Matching, row: Index, other: Index, first: Index, secon
     if second == first or (second < columns and kernel.variable[row, second] < 0):
         return False
     if other < rows:
-        if first == columns:
-            return bool(kernel.row_needed[other] == 0)
-        return bool(kernel.variable[other, first] >= 0)
+        return bool(first < columns and kernel.variable[other, first] >= 0)
     leaves = first == columns or kernel.column_needed[first] == 0
     return bool(leaves and (second < columns or kernel.row_needed[row] == 0))
 
@@ -275,23 +323,17 @@ def _move(
 
 @shared
 def _accept_or_undo(
-    kernel: Matching,
-    memory: MatchingMemory,
-    values: Bytes,
-    outcomes: Numbers,
-    row: Index,
-    lane: Index,
+    kernel: Matching, memory: MatchingMemory, values: Bytes, outcomes: Numbers, rng: Any
 ) -> None:
-    """Count what was accepted, and take back what was not."""
-    other, first, second = memory.other[lane], memory.before[lane], memory.picked[lane]
-    outcomes[ROW_DRAWS] += 1
-    outcomes[LEFT_ALONE] += np.int64(memory.whole[lane] == 0)
-    if other == NOBODY:
-        return
-    if memory.accepted[lane] == 1:
-        outcomes[EXCHANGED if other < len(kernel.variable) else MOVED] += 1
-    else:
-        _move(kernel, memory, values, row, other, lane, second, first)
+    """Accept what was proposed, or take it back."""
+    accept_by_log_ratio(rng, memory.change, memory.accepted)
+    for lane in range(lanes_of(memory.scratch)):
+        row, other = memory.asking[lane], memory.other[lane]
+        if other != NOBODY and memory.accepted[lane] == 1:
+            outcomes[EXCHANGED if other < len(kernel.variable) else MOVED] += 1
+        elif other != NOBODY:
+            first, second = memory.before[lane], memory.picked[lane]
+            _move(kernel, memory, values, row, other, lane, second, first)
 
 
 @shared
