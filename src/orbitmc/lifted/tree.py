@@ -11,7 +11,7 @@ coefficient far below the largest one may belong to the largest state in the end
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -177,9 +177,15 @@ class _Planner:
         pairs = zip(sizes, self.problem.widths, strict=True)
         return float(math.prod(math.comb(size + width - 1, width - 1) for size, width in pairs))
 
-    def _entries(self, scope: Iterable[int], sizes: Sequence[int]) -> float:
-        cells = math.prod(self.problem.cells_of(number) for number in scope)
-        return cells * self._coefficients(sizes)
+    def _entries(self, scope: Collection[int], sizes: Sequence[int]) -> float:
+        return self._joint_cells(scope) * self._coefficients(sizes)
+
+    def _joint_cells(self, scope: Collection[int]) -> int:
+        """How many joint cells some classes have."""
+        widths = self.problem.widths
+        if len(widths) == 1:
+            return int(widths[0] ** len(scope))
+        return math.prod(self.problem.cells_of(number) for number in scope)
 
     def _sizes(self, number: int) -> tuple[int, ...]:
         """The constants of all tables that depend on a class, and its own."""
@@ -223,7 +229,7 @@ class _Planner:
             scope = tuple(sorted({*steps[one].scope, *steps[two].scope}))
             pairs = zip(steps[one].sizes, steps[two].sizes, strict=True)
             sizes = tuple(a + b for a, b in pairs)
-            cells = math.prod(self.problem.cells_of(number) for number in scope)
+            cells = self._joint_cells(scope)
             lengths = [self._coefficients(steps[part].sizes) for part in (one, two)]
             self.terms += 6.0 * cells * math.prod(lengths)
             table = self._add(-1, (one, two), scope, sizes)
