@@ -167,10 +167,10 @@ def observables(
     `names` are some of `energy`, `energy per site`, `heat capacity`, `specific heat`,
     `magnetisation`, `|m|`, `m2`, `m4`, `susceptibility`, `Binder ratio`; a pair of variables, or
     `correlation(a,b)`, is how much two of them agree; `correlation(3)` is that at this distance
-    along the axes of a lattice, on average. Values 0 and 1 are spins -1 and +1; with q values, `|m|`
-    is the order parameter of the Potts model, (q times the largest share - 1) / (q - 1). The energy
-    of a state is minus its log-weight; `beta` is the inverse temperature. Small models are added up
-    exactly, others are sampled. Ctrl-C gives the partial answer.
+    along the axes of a lattice, on average. Values 0 and 1 are spins -1 and +1; with q values,
+    `|m|` is the order parameter of the Potts model, (q times the largest share - 1) / (q - 1). The
+    energy of a state is minus its log-weight; `beta` is the inverse temperature. Small models are
+    added up exactly, others are sampled. Ctrl-C gives the partial answer.
 
     >>> import orbitmc as om
     >>> spins = om.ising_grid(3, 3, 1.0, periodic=True)
