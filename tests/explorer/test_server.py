@@ -249,7 +249,7 @@ print(done.exit_code, done.stderr)
 def test_a_missing_extra_is_named(library):
     script = MISSING.format(library=library, model=str(SPRINKLER))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert f"this needs the library {library}: pip install orbitmc[explore]" in done.stdout
+    assert f"this needs the library {library}: pip install 'orbitmc[explore]'" in done.stdout
     assert done.stdout.startswith("2 ")
 
 

@@ -31,8 +31,8 @@ def asked(question):
 
 def test_dimod_is_named(without):
     without("dimod")
-    assert "pip install orbitmc[dimod]" in asked(lambda: om.to_dimod(GRID))
-    assert "pip install orbitmc[dimod]" in asked(om.interop.DimodSampler)
+    assert "pip install 'orbitmc[dimod]'" in asked(lambda: om.to_dimod(GRID))
+    assert "pip install 'orbitmc[dimod]'" in asked(om.interop.DimodSampler)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_dimod_is_named(without):
 )
 def test_the_extra_of_an_answer_is_named(without, library, extra, question):
     without(library)
-    assert f"pip install orbitmc[{extra}]" in asked(question)
+    assert f"pip install 'orbitmc[{extra}]'" in asked(question)
 
 
 @pytest.mark.parametrize("build", [om.from_dimod, om.from_pgmpy, om.from_pyagrum, om.from_networkx])

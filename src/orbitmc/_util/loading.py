@@ -97,4 +97,6 @@ def extra(library: str, name: str) -> Any:
     try:
         return importlib.import_module(library)
     except ImportError:
-        raise InputError(f"this needs the library {library}: pip install orbitmc[{name}]") from None
+        raise InputError(
+            f"this needs the library {library}: pip install 'orbitmc[{name}]'"
+        ) from None

@@ -128,7 +128,7 @@ def test_a_missing_library_is_named_with_its_extra(sprinkler, method, monkeypatc
     }[method]
     monkeypatch.setitem(sys.modules, library, None)
     drawn = om.draws(sprinkler, samples=2, chains=1)
-    with pytest.raises(InputError, match=rf"{library}: pip install orbitmc\[{extra}\]"):
+    with pytest.raises(InputError, match=rf"{library}: pip install 'orbitmc\[{extra}\]'"):
         getattr(drawn, method)()
 
 
