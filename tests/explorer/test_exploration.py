@@ -300,6 +300,20 @@ def test_a_program_is_a_table_of_atoms():
 PEOPLE = ("Anna", "Bob", "Cloe", "Dave")
 
 
+def test_a_bar_with_soft_evidence_is_dragged_to_where_it_should_be(tmp_path):
+    (tmp_path / "two.mln").write_text("t = {A, B}\nP(t)\n0.5 P(x)\n1.0 P(A) ^ P(B)\n")
+    database = ["0.7 P(A)"]
+    program = om.read_logic(tmp_path / "two.mln", evidence=database, opened=["P"])
+    with Page(program) as page:
+        page.last("answer")
+        page.do("pull", name="P(A)", value="true", to=0.4, more=False)
+        rows = page.last("answer")["table"]["rows"]
+        assert rows["P(A)"]["p"] == [pytest.approx(0.4, abs=1e-5)]
+        copied = {}
+        exec(page.last("state")["python"], {"program": program, "om": om}, copied)
+        assert copied["answer"]["P(A)"]["true"] == pytest.approx(0.4, abs=1e-5)
+
+
 def test_what_is_copied_asks_the_same(sprinkler):
     python = ("import orbitmc as om", "", f"model = om.read({str(SPRINKLER)!r})")
     origin = explorer.Origin(("orbitmc", "infer", str(SPRINKLER)), python)

@@ -60,6 +60,7 @@ CASES = {
     "order, known": (BEFORE + SOFT_ORDER, "B(T2,T1)"),
     "order, known not": (BEFORE + SOFT_ORDER, "!B(T2,T1)"),
     "order, soft evidence": (BEFORE + SOFT_ORDER, "0.8 B(T1,T0)\n0.7 B(T1,T1)"),
+    "order, implied soft evidence": (UP_TO + SOFT_ORDER, "0.8 B(T1,T1)\nB(T0,T2) 0.7 B(T0,T2)"),
     "partial equivalence": (PARTLY + SOFT_SAME, ""),
     "partial equivalence, known": (PARTLY + SOFT_SAME + "0.6 S(T2,T3)\n", "S(T0,T1)"),
     "partial equivalence, known not": (PARTLY + SOFT_SAME, "!S(T0,T0) !S(T1,T2)"),

@@ -376,6 +376,15 @@ def test_joints_and_events_of_cells_are_those_of_elimination():
         om.joint(logic, [f"Old(P{n})" for n in range(9)], **settings)
 
 
+def test_what_is_given_and_was_never_sampled_is_not_called_impossible():
+    rules = "p = {A, B, C, D}\nSmokes(p)\nLikes(p,p)\n-30 Smokes(x)\n0.4 Likes(x,y) ^ Smokes(x)\n"
+    settings = {"method": "gibbs", "base": "counts", "samples": 100}
+    logic = read(rules, "Likes(A,B)\nLikes(B,C)\n", opened=["Smokes", "Likes"])
+    assert om.probability(logic, "Smokes(B)", given="Smokes(A)", method="exact").value > 0.0
+    with pytest.raises(LimitError, match="what is given was true in none of 100 samples"):
+        om.probability(logic, "Smokes(B)", given="Smokes(A)", **settings)
+
+
 def test_auto_samples_cells_of_programs_that_are_too_large(monkeypatch):
     rng = np.random.default_rng(1)
     people = "p = {" + ", ".join(f"P{n}" for n in range(400)) + "}\n"

@@ -6,6 +6,7 @@ Both say whom to ask, with what evidence; all questions are the ordinary ones.
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -144,6 +145,7 @@ class ProgramSubject:
         self.names: Collection[str] = ()
         self.fixed: Mapping[str, str] = {}
         self._last: tuple[tuple[str, ...], MarkovLogic] = ((), program)
+        self._log_odds = program.source.atoms.name_soft()
 
     def know(self, first: Marginals) -> None:
         """Take names, and what is known of them, from an answer without evidence."""
@@ -161,7 +163,7 @@ class ProgramSubject:
     def ask(
         self, evidence: Findings, names: Sequence[str] | None = None
     ) -> tuple[MarkovLogic, Evidence | None]:
-        lines = tuple(map(_line, evidence.items()))
+        lines = self._lines(evidence)
         last = self._last  # another thread may ask about other evidence
         if last[0] != lines:
             last = self._last = (lines, self.program.knowing(*lines))
@@ -170,24 +172,33 @@ class ProgramSubject:
     def command(self, evidence: Findings) -> str:
         opened = ",".join(dict.fromkeys(name.partition("(")[0] for name in evidence))
         options = ["--opened", opened] if opened and not self.program.named else []
-        return self.origin.command(list(map(_line, evidence.items())), options)
+        return self.origin.command(self._lines(evidence), options)
 
     def python(self, evidence: Findings) -> str:
-        lines = ", ".join(repr(_line(pair)) for pair in evidence.items())
+        lines = ", ".join(map(repr, self._lines(evidence)))
         whom = f"program.knowing({lines})" if lines else "program"
         return self.origin.code(f"{whom}.marginals({self.origin.keywords().removeprefix(', ')})")
 
+    def _lines(self, evidence: Findings) -> tuple[str, ...]:
+        """Lines of a database, with soft evidence that they take the place of."""
+        return tuple(
+            _line(name, finding, self._log_odds.get(name, 0.0))
+            for name, finding in evidence.items()
+        )
 
-def _line(pair: tuple[str, Finding]) -> str:
+
+def _line(name: str, finding: Finding, before: float = 0.0) -> str:
     """Evidence on an atom as a line of a database; weights become a probability.
 
-    >>> _line(("Smokes(Anna)", "false")), _line(("Smokes(Bob)", (1.0, 0.25)))
+    The log-odds of soft evidence from `before` count, too.
+
+    >>> _line("Smokes(Anna)", "false"), _line("Smokes(Bob)", (1.0, 0.25))
     ('!Smokes(Anna)', '0.8 Smokes(Bob)')
     """
-    name, finding = pair
     if isinstance(finding, str):
         return name if finding == TRUTHS[0] else f"!{name}"
-    share = finding[0] / sum(finding)
+    true, false = (max(weight / sum(finding), SURE) for weight in finding)
+    share = 1.0 / (1.0 + false / true * math.exp(-before))
     return f"{min(max(share, SURE), 1 - SURE):.6g} {name}"
 
 

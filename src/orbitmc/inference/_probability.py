@@ -205,11 +205,6 @@ class EventQuestion:
         averaged = choose_averaged_variable(plan.model, scope)
         feature = EventFeature(self.event, self.given, averaged)
         noted = sample_feature(self.view, plan, feature, observers)
-        if feature.rows == 2 and not any(sums[:, 1].any() for sums in noted.sums):
-            raise LimitError(
-                f"what is given was true in none of {noted.recorded} samples of each chain: "
-                "nothing is known of the event then; sample longer, or ask for method exact"
-            )
         estimates = noted.features() if feature.rows == 1 else noted.ratio()
         return Estimate(
             value=float(estimates.probability[0]),

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 10_000  # atoms of pairs that may be asked about
 ABOUT_SURE = About("exact", "evidence decides the cells of their constants")
-IMPOSSIBLE_GIVEN = "what is given is impossible"
 
 
 def cells_view(program: MarkovLogic) -> View:
@@ -243,14 +242,12 @@ class CellProbability(CellQuestion):
         both = holds * where(wanted, len(atoms)).reshape(-1)
         rows = np.stack([both] if self.given is None else [both, holds])
         law = _AtomLaw(self.chain, atoms, rows)
+        if not (law.possible & (holds > 0)).any():
+            raise ContradictionError("what is given is impossible")
         if not len(law.variables):
-            if self.given is not None and not law.sure[1] > 0:
-                raise ContradictionError(IMPOSSIBLE_GIVEN)
             share = law.sure[0] / (1.0 if self.given is None else law.sure[1])
             return certain(float(share), ABOUT_SURE)
         noted = sample_feature(cells_view(self.program), plan, law, observers)
-        if self.given is not None and not any(sums[:, 1].any() for sums in noted.sums):
-            raise ContradictionError(IMPOSSIBLE_GIVEN)
         estimates = noted.features() if self.given is None else noted.ratio()
         about = replace(noted.about, method="gibbs", warnings=self._warnings(noted.marginals))
         return Estimate(
@@ -341,6 +338,17 @@ class _AtomLaw:
     def sure(self) -> Floats:
         """The rows' sums where no constant has a choice."""
         return np.asarray(self._rows(np.zeros((0, 1), np.uint8))[:, 0])
+
+    @property
+    def possible(self) -> NDArray[np.bool_]:
+        """The joint truth values that some cells allow, if each unit may have any of its own."""
+        found = np.ones(1, dtype=np.bool_)
+        for unit in self.units:
+            ends = zip(unit.variables, unit.sure, strict=True)
+            cells = tuple(slice(None) if variable >= 0 else sure for variable, sure in ends)
+            part = unit.law[cells].reshape(-1, unit.law.shape[-1]).any(axis=0)
+            found = (found[:, None] & part).reshape(-1)
+        return found[self.order]
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
         return np.array([sums_by_column(row) for row in self._rows(states)])

@@ -79,6 +79,12 @@ class FeatureEstimate:
         return features(sums, self.recorded, self.lanes, self.known, self.rows)
 
     def ratio(self) -> Features:
+        """The first row as a share of the second one, of a condition that was true at all."""
+        if not any(sums[:, 1].any() for sums in self.sums):
+            raise LimitError(
+                f"what is given was true in none of {self.recorded} samples of each chain: "
+                "nothing is known of the event then; sample longer, or ask for method exact"
+            )
         return ratio(self.sums, self.recorded, self.lanes, self.known, self.rows)
 
 

@@ -134,7 +134,7 @@ def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:
     """The factor graph that a ground program means."""
     chosen = ground.weights if weights is None else weights
     builder = Builder(ground.cardinality)
-    builder.constant = _decided_weight(ground.decided, chosen)
+    builder.constant = _decided_weight(ground, chosen)
     _add_fields(builder, ground, chosen)
     wide = [part for part in ground.features if isinstance(part, TableFeatures)]
     for shape in sorted({part.truth.shape for part in wide if part.truth.ndim > 1}):
@@ -145,11 +145,11 @@ def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:
     return builder.build()
 
 
-def _decided_weight(decided: Ints, weights: Floats) -> float:
-    """What groundings earn that evidence made true; not a number beyond doubles."""
-    earning = np.isfinite(weights) & (decided > 0)
-    pairs = zip(decided[earning].tolist(), weights[earning].tolist(), strict=True)
-    earned = [count * weight for count, weight in pairs]
+def _decided_weight(ground: Ground, weights: Floats) -> float:
+    """What groundings and atoms earn that evidence made true; not a number beyond doubles."""
+    earning = np.isfinite(weights) & (ground.decided > 0)
+    pairs = zip(ground.decided[earning].tolist(), weights[earning].tolist(), strict=True)
+    earned = [count * weight for count, weight in pairs] + ground.soft.earned.tolist()
     return exact_sum(earned) if np.isfinite(earned).all() else np.nan
 
 

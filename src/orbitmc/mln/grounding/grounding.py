@@ -24,6 +24,7 @@ from orbitmc.mln.data.database import (
 from orbitmc.mln.grounding import ground_features as patterns
 from orbitmc.mln.grounding.atoms import (
     Atoms,
+    atom_names,
     forest_atoms,
     known_atoms,
     matched_atoms,
@@ -215,11 +216,15 @@ class World:
 
 @dataclass(frozen=True)
 class Soft:
-    """Soft evidence: what it adds to the log-weight of a variable's value."""
+    """Soft evidence: what it adds to the log-weight of a variable's value.
+
+    The `earned` log-odds are those of atoms that rules of a relation have made true.
+    """
 
     variable: Ints
     value: Ints
     log_odds: Floats
+    earned: Floats
 
 
 @dataclass(frozen=True)
@@ -371,6 +376,16 @@ class AtomTables(NamedTuple):
     atoms: Mapping[str, Atoms]
     soft: Mapping[str, tuple[Ints, Floats]]
 
+    def name_soft(self) -> dict[str, float]:
+        """The log-odds of soft evidence, by the names of atoms."""
+        return {
+            atom: odds
+            for name, (codes, log_odds) in self.soft.items()
+            for atom, odds in zip(
+                atom_names(self.atoms[name], codes, self.universe), log_odds.tolist(), strict=True
+            )
+        }
+
 
 def atom_tables(program: Program, database: Database, world: World | None = None) -> AtomTables:
     """The atoms of each predicate, known or not, without any grounding."""
@@ -422,16 +437,18 @@ def _number_variables(
 ) -> tuple[dict[str, Atoms], Soft]:
     """Number the variables of all predicates; too many are refused."""
     atoms: dict[str, Atoms] = {}
-    parts: list[tuple[Ints, Ints, Floats]] = []
+    parts: list[tuple[Ints, Ints, Floats, Floats]] = []
     first = 0
     for name, table in tables.items():
         atoms[name] = replace(table, first=first)
         first += table.variables
         _require_room(name, first, memory)
         codes, log_odds = soft[name]
-        open_still = table.status(codes) == UNKNOWN  # rules of a relation may have decided it
-        parts.append((*atoms[name].literals(codes[open_still]), log_odds[open_still]))
-    nothing = (*np.zeros((2, 0), dtype=np.int64), np.zeros(0))
+        status = table.status(codes)  # rules of a relation may have decided it
+        open_still, true = status == UNKNOWN, status == TRUE
+        literals = atoms[name].literals(codes[open_still])
+        parts.append((*literals, log_odds[open_still], log_odds[true]))
+    nothing = (*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
     return atoms, Soft(*(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 
 
