@@ -16,7 +16,7 @@ from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._clusters import clusters
 from orbitmc.kernels._flips import flips
 from orbitmc.kernels._gibbs import PartialScan, RandomScan, SystematicScan
-from orbitmc.kernels._independence import independence
+from orbitmc.kernels._independence import descent, independence
 from orbitmc.kernels._mixture import lifted, mixture
 from orbitmc.kernels._one_hot import one_hot
 from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement
@@ -178,8 +178,8 @@ def every_kernel_on(prepared):
     found["tempering"] = tempering(prepared, [1.0, 0.6, 0.3])
     if prepared.conditionals.affine.all():
         found["clusters"] = clusters(prepared)
-    if network_of(graph) is not None:
-        found["independence"] = independence(prepared)
+    if (network := network_of(graph)) is not None:
+        found |= {"independence": independence(prepared), "descent": descent(prepared, network)}
     return found
 
 
