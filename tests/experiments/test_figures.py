@@ -58,6 +58,13 @@ def test_a_figure_is_measured_and_drawn(name, tmp_path):
     manifest = json.loads((tmp_path / f"{name}.json").read_text())
     assert manifest["settings"]["seeds"] == [1, 2]
     assert manifest["versions"]["orbitmc"]
+    if name == "osa_bias":
+        table = (tmp_path / "osa_counted.csv").read_text().splitlines()
+        assert {line.split(",")[1] for line in table[2:]} == {
+            "counting",
+            "lifted MCMC",
+            "Count-Gibbs",
+        }
     if "web" in name or "osa" in name:
         assert "SYNTHETIC" in manifest["title"]
     assert "<svg" in (tmp_path / f"{name}.svg").read_text()

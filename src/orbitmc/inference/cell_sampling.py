@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from orbitmc.sampling.run import RunObserver
 
 MOST_PAIRS = 10_000  # atoms of pairs that may be asked about
-ABOUT_SURE = About("exact", "evidence decides the cells of their constants")
 
 
 def cells_view(program: MarkovLogic) -> View:
@@ -139,8 +138,13 @@ class CellQuestion:
             words += f"; other modes are {gaps} nats below the largest"
         return words
 
+    def about_sure(self) -> About:
+        """What to say of an answer that no chain is needed for."""
+        reason = "evidence decides the cells of their constants"
+        return About("exact", reason, warnings=self.program.doubts)
+
     def _warnings(self, cells: Marginals) -> tuple[str, ...]:
-        warnings = list(cells.about.warnings)
+        warnings = [*self.program.doubts, *cells.about.warnings]
         if self.chain.modes > 1 and not cells.converged:
             warnings.append(
                 f"the cells have {self.chain.modes} modes, and chains start at all of them: if "
@@ -208,7 +212,8 @@ class CellJoint(CellQuestion):
         if not len(law.variables):
             table = law.sure.reshape(shape)
             none, values = np.zeros(shape), (TRUTHS,) * len(atoms)
-            return Joint(texts, values, table, none, table, table, none > 0, EXACT, ABOUT_SURE)
+            about = self.about_sure()
+            return Joint(texts, values, table, none, table, table, none > 0, EXACT, about)
         noted = sample_feature(cells_view(self.program), plan, law, observers)
         estimates = noted.features()
         about = replace(noted.about, method="gibbs", warnings=self._warnings(noted.marginals))
@@ -246,7 +251,7 @@ class CellProbability(CellQuestion):
             raise ContradictionError("what is given is impossible")
         if not len(law.variables):
             share = law.sure[0] / (1.0 if self.given is None else law.sure[1])
-            return certain(float(share), ABOUT_SURE)
+            return certain(float(share), self.about_sure())
         noted = sample_feature(cells_view(self.program), plan, law, observers)
         estimates = noted.features() if self.given is None else noted.ratio()
         about = replace(noted.about, method="gibbs", warnings=self._warnings(noted.marginals))

@@ -65,7 +65,7 @@ def count_marginals(
     about = _about(logic, lifting, counted, settings, begun)
     if left_out := _left_out(logic, counted):
         words = f"name atoms of {', '.join(left_out)} to see them: they are too many"
-        about = replace(about, warnings=(words,))
+        about = replace(about, warnings=(*about.warnings, words))
     return Marginals(columns, about, provenance() if logic.is_ground else None)
 
 
@@ -182,7 +182,7 @@ def count_best(logic: MarkovLogic, settings: Settings, k: int) -> BestStates | N
     holds = np.concatenate([np.zeros(0, np.bool_), *truth])
     state = {name: TRUTHS[int(true)] for name, true in zip(atoms.names, holds, strict=True)}
     reason = f"the best counts of cells instead of {logic.source.unknown_atoms:,} atoms"
-    about = _about_states(reason, atoms, settings, begun)
+    about = _about_states(logic, reason, atoms, settings, begun)
     return BestStates((BestState(state, weight),), True, weight, about)
 
 
@@ -217,7 +217,7 @@ def count_draws(logic: MarkovLogic, samples: int, chains: int, settings: Setting
         values, weights = np.concatenate([nothing, *truth], axis=1), np.full(count, np.nan)
     reason = f"independent draws of counts of cells instead of {logic.source.unknown_atoms:,} atoms"
     about = replace(
-        _about_states(reason, atoms, settings, begun),
+        _about_states(logic, reason, atoms, settings, begun),
         seed=settings.seed,
         samples=samples,
         chains=chains,
@@ -299,13 +299,15 @@ class AskedAtoms:
         return len(self.names)
 
 
-def _about_states(reason: str, atoms: AskedAtoms, settings: Settings, begun: float) -> About:
+def _about_states(
+    logic: MarkovLogic, reason: str, atoms: AskedAtoms, settings: Settings, begun: float
+) -> About:
     words = [f"name atoms of {', '.join(atoms.left_out)} to see them: they are too many"]
     return About(
         method="counting",
         reason=f"{reason}{describe_unused_settings(settings)}",
         seconds=working_time() - begun,
-        warnings=tuple(words if atoms.left_out else ()),
+        warnings=(*logic.doubts, *(words if atoms.left_out else ())),
     )
 
 
@@ -346,7 +348,8 @@ def _about_law(logic: MarkovLogic, settings: Settings, atoms: int, begun: float)
     sums = _sums_of(atoms)
     reason = f"{sums:,.0f} {_plural(sums, 'sum')} of counts instead of "
     reason += f"{logic.source.unknown_atoms:,} atoms{describe_unused_settings(settings)}"
-    return About(method="counting", reason=reason, seconds=working_time() - begun)
+    spent = working_time() - begun
+    return About(method="counting", reason=reason, seconds=spent, warnings=logic.doubts)
 
 
 def _find_atom(logic: MarkovLogic, name: str) -> tuple[str, int]:
@@ -488,6 +491,7 @@ def _about(
         method="counting",
         reason=f"{reason}{describe_unused_settings(settings)}",
         seconds=working_time() - begun,
+        warnings=logic.doubts,
         log_z=counted.log_z,
     )
 

@@ -23,6 +23,7 @@ from orbitmc.graph.model import Model
 from orbitmc.inference._marginals import marginals
 from orbitmc.inference.query import Names
 from orbitmc.inference.settings import Options, Settings, accepts_settings
+from orbitmc.mln import symmetry
 from orbitmc.mln.data.database import TRUE, UNKNOWN, Database, Ints, merge_databases, universe
 from orbitmc.mln.data.reader import parse_database, read_database
 from orbitmc.mln.grounding.ground_model import model_of
@@ -209,7 +210,8 @@ class MarkovLogic(HtmlRepr):
 
     `model` is what is sampled; `in_atoms` says its marginals in terms of the atoms. A query may
     ask about `conjunctions` of atoms, too; without a query, nothing is `named`. A large program
-    that can be counted is not ground before somebody needs its model.
+    that can be counted is not ground before somebody needs its model. Answers repeat `doubts` as
+    warnings.
     """
 
     source: ProgramSource
@@ -217,6 +219,7 @@ class MarkovLogic(HtmlRepr):
     remarks: tuple[str, ...] = field(default=())
     conjunctions: tuple[tuple[Pattern, ...], ...] = field(default=())
     named: bool = False
+    doubts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Say how large the program is when it is grounded."""
@@ -250,7 +253,7 @@ class MarkovLogic(HtmlRepr):
 
     @cached_property
     def model(self) -> Model:
-        return model_of(self.ground)
+        return replace(model_of(self.ground), doubts=self.doubts)
 
     @cached_property
     def asked(self) -> QueryAtoms:
@@ -308,10 +311,40 @@ class MarkovLogic(HtmlRepr):
         more = [parse_database(text, source.program, source="evidence") for text in evidence]
         world = replace(source.world, opened=source.world.opened | unknown)
         known = merge_databases([source.known, *more])
-        after = replace(source, known=known, world=world, affordable={})
+        return self._with_source(replace(source, known=known, world=world, affordable={}))
+
+    def over_symmetric(self, *, clusters: int = 6, rank: int = 5) -> "MarkovLogic":
+        """The program with evidence that tells few constants apart: another, more symmetric model.
+
+        Evidence on pairs of constants becomes so many rectangles (Boolean rank) for each predicate,
+        soft evidence the means of `clusters`; rank 0 leaves pairs as they are. Where few classes of
+        constants are left, answers are counted; elsewhere their cells can be sampled. All of them
+        are biased, and their first warning says so.
+
+        >>> import orbitmc as om
+        >>> program = om.read_logic("examples/smokers.mln", "examples/smokers.db")
+        >>> answer = program.over_symmetric(rank=1).marginals(query="Cancer(Bob)")
+        >>> print(answer.about.warnings[0].partition(":")[0])
+        this answers an approximation of the program, not the program
+        """
+        source, tables = self.source, self.source.atoms.atoms
+        plain = {name: atoms for name, atoms in tables.items() if not atoms.in_blocks}
+        opened = frozenset(name for name, atoms in plain.items() if atoms.default == UNKNOWN)
+        world = replace(source.world, opened=opened, closed=frozenset(plain) - opened)
+        known = symmetry.approximate_evidence(source.atoms, rank=rank, clusters=clusters)
+        pairs = f"evidence on pairs of Boolean rank {rank}, " if rank else ""
+        doubt = (
+            "this answers an approximation of the program, not the program: "
+            f"{pairs}soft evidence in {clusters} {'cluster' if clusters == 1 else 'clusters'}"
+        )
+        after = self._with_source(replace(source, known=known, world=world, affordable={}))
+        return replace(after, doubts=(*self.doubts, doubt))
+
+    def _with_source(self, source: ProgramSource) -> "MarkovLogic":
+        """The same questions about another source; small programs are ground, and not counted."""
         if self.is_ground:
-            _ = after.ground  # small programs are, and are not counted
-        return replace(self, source=after)
+            _ = source.ground
+        return replace(self, source=source)
 
     def explain(self, error: ContradictionError) -> ContradictionError:
         """Say a contradiction in terms of the program's formulas, where they are to blame."""

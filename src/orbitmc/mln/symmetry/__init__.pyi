@@ -1,3 +1,4 @@
+from orbitmc.mln.symmetry.approximate_classes import approximate_evidence as approximate_evidence
 from orbitmc.mln.symmetry.approximate_classes import (
     classes_by_boolean_rank as classes_by_boolean_rank,
 )

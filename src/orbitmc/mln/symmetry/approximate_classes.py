@@ -1,22 +1,24 @@
 """Constants that are nearly alike: classes of them, type by type; and rules that nearly are.
 
-Like every approximation, classes only say where to jump. Constants that formulas name have no
-class, nor have those for which copies of a rule have weights of their own.
+Classes only say where to jump; evidence of low Boolean rank changes what is asked about. Constants
+that formulas name have no class, nor have those for which copies of a rule have weights of their
+own.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from orbitmc._simd.bits import Matrix
 from orbitmc._util.arrays import Floats, row_classes, snap
 from orbitmc.errors import LimitError
 from orbitmc.graph.model import Model
-from orbitmc.mln.data.database import Ints
+from orbitmc.mln.data.database import Database, Facts, Ints, Universe
 from orbitmc.mln.grounding.atoms import Atoms
 from orbitmc.mln.grounding.folding import shape_of
-from orbitmc.mln.grounding.grounding import Ground
+from orbitmc.mln.grounding.grounding import AtomTables, Ground
 from orbitmc.mln.language.syntax import Formula
 from orbitmc.mln.symmetry.classes import Classes, Relation, fixed_constants, relations, rows_of
 from orbitmc.symmetry.approximations import require_clusters
@@ -212,17 +214,15 @@ def classes_by_boolean_rank(ground: Ground, rank: int = 5, *, clusters: int = 6)
     }
 
 
-def _truths(ground: Ground, relation: Relation, truth: int) -> Matrix:
-    """Which pairs of constants have a relation of which that is known."""
-    shape = tuple(ground.universe.size(kind) for kind in relation.kinds)
+def related_pairs(name: str, shape: tuple[int, int], pairs: Ints) -> Matrix:
+    """Pairs of constants, a row each, as a matrix."""
     if shape[0] * shape[1] > MOST_MATRIX_ENTRIES:
         raise LimitError(
-            f"{relation.name} has {shape[0] * shape[1]:,} pairs, too many for a matrix; its "
+            f"{name} has {shape[0] * shape[1]:,} pairs, too many for a matrix; its "
             "Boolean rank cannot be lowered"
         )
     related = np.zeros(shape, dtype=np.bool_)
-    chosen = relation.arguments[relation.truth == truth]
-    related[chosen[:, 0], chosen[:, 1]] = True
+    related[pairs[:, 0], pairs[:, 1]] = True
     return related
 
 
@@ -237,8 +237,9 @@ def _labels(relation: Relation, constant: Ints, size: int, clusters: int) -> Int
 def _signatures(ground: Ground, relation: Relation, rank: int) -> Iterator[tuple[str, Ints]]:
     """In which rectangles each constant is, and how it stands to itself."""
     cover = factorise_links if relation.is_among_equals else factorise
+    shape = (ground.universe.size(relation.kinds[0]), ground.universe.size(relation.kinds[1]))
     for truth in np.unique(relation.truth):
-        matrix = _truths(ground, relation, int(truth))
+        matrix = related_pairs(relation.name, shape, relation.arguments[relation.truth == truth])
         rectangles = cover(matrix, rank)
         for kind, sides in zip(relation.kinds, (rectangles.rows, rectangles.columns), strict=True):
             yield kind, row_classes(sides.astype(np.int64))[1]
@@ -248,6 +249,91 @@ def _signatures(ground: Ground, relation: Relation, rank: int) -> Iterator[tuple
         itself = np.full(ground.universe.size(relation.kinds[0]), -1)
         itself[first[alone]] = relation.truth[alone]
         yield relation.kinds[0], itself
+
+
+# Evidence of low Boolean rank in the place of what is known: another, more symmetric program.
+
+
+def approximate_evidence(tables: AtomTables, *, rank: int = 5, clusters: int = 6) -> Database:
+    """Evidence of low Boolean rank on pairs, soft evidence in clusters (Van den Broeck & Darwiche).
+
+    What is known of pairs of different constants becomes `rank` rectangles for each predicate and
+    each thing that is known; a pair in rectangles of two things is as if nothing was said of it.
+    Rank 0 leaves pairs as they are. The soft evidence on a predicate becomes the means of so many
+    `clusters`, which are optimal. All else stays.
+    """
+    require_clusters(clusters)
+    facts = {}
+    for name, atoms in tables.atoms.items():
+        log_odds = _cluster(_log_odds(atoms, *tables.soft[name]), clusters)
+        evidence = (atoms.known, atoms.truth, log_odds)
+        if len(atoms.predicate.types) == 2 and not atoms.in_blocks and rank:
+            evidence = _cover_pairs(atoms, tables.universe, evidence, rank)
+        if len(evidence[0]):
+            facts[name] = _facts(atoms, tables.universe, *evidence)
+    return Database(facts, tables.universe.constants)
+
+
+Evidence = tuple[Ints, NDArray[np.int8], Floats]
+"""Codes of atoms, their truth, and what is added to the log-odds of unknown ones."""
+
+
+def _log_odds(atoms: Atoms, codes: Ints, log_odds: Floats) -> Floats:
+    """Soft evidence on all atoms of which something is known."""
+    every = np.zeros(len(atoms.known))
+    every[np.searchsorted(atoms.known, codes)] = log_odds
+    return every
+
+
+def _cluster(log_odds: Floats, clusters: int) -> Floats:
+    """The mean of its cluster for each atom with soft evidence."""
+    soft = np.flatnonzero(log_odds)
+    if not len(soft):
+        return log_odds
+    labels = clusters_of_numbers(log_odds[soft], clusters)
+    means = cluster_means(log_odds[soft, None], labels, int(labels.max()) + 1)
+    clustered = log_odds.copy()
+    clustered[soft] = means[labels, 0]
+    return clustered
+
+
+def _cover_pairs(atoms: Atoms, universe: Universe, evidence: Evidence, rank: int) -> Evidence:
+    """Put rectangles in the place of pairs; what is known of a constant and itself stays."""
+    codes, truth, log_odds = evidence
+    kinds, name = atoms.predicate.types, atoms.predicate.name
+    shape = (universe.size(kinds[0]), universe.size(kinds[1]))
+    pairs = np.stack(atoms.arguments(codes, universe), axis=1)
+    alone = (pairs[:, 0] == pairs[:, 1]) & (kinds[0] == kinds[1])
+    unusual = ~alone & ((truth != atoms.default) | (log_odds != 0))
+    things, thing = np.unique(
+        np.stack([truth, log_odds], axis=1)[unusual], axis=0, return_inverse=True
+    )
+    times, which = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    cover = factorise_links if kinds[0] == kinds[1] else factorise
+    for number in range(len(things)):
+        covered = cover(
+            related_pairs(name, shape, pairs[unusual][thing.reshape(-1) == number]), rank
+        ).cover()
+        if kinds[0] == kinds[1]:
+            np.fill_diagonal(covered, val=False)
+        times += covered
+        which[covered] = number
+    first, second = np.nonzero(times == 1)
+    known = things[which[first, second]]
+    return (
+        np.concatenate([codes[alone], atoms.codes([first, second], len(first))]),
+        np.concatenate([truth[alone], known[:, 0].astype(np.int8)]),
+        np.concatenate([log_odds[alone], known[:, 1]]),
+    )
+
+
+def _facts(
+    atoms: Atoms, universe: Universe, codes: Ints, truth: NDArray[np.int8], log_odds: Floats
+) -> Facts:
+    columns = zip(atoms.predicate.types, atoms.arguments(codes, universe), strict=True)
+    names = universe.constants
+    words = (tuple(names[kind][number] for number in column.tolist()) for kind, column in columns)
+    return Facts(tuple(words), truth, log_odds)
 
 
 # Atoms that look alike when constants are known by their classes only.
