@@ -220,10 +220,16 @@ def test_weights_too_large_to_add_up_are_not_sampled_in_pairs():
         read(text).marginals(method="gibbs", base="relations", samples=5)
 
 
-def test_a_base_of_partitions_is_for_gibbs():
+def test_a_base_of_partitions_is_for_gibbs_and_lmh():
     program = read(*CASES["pairs only"])
-    with pytest.raises(InputError, match="for the method gibbs, not for lmh"):
-        program.marginals(method="lmh", base="relations", samples=5)
+    with pytest.raises(InputError, match="for the methods gibbs and lmh, not for lifted"):
+        program.marginals(method="lifted", base="relations", samples=5)
+    with pytest.raises(InputError, match="swaps constants: it has no generators"):
+        program.marginals(method="lmh", base="relations", generators=["(A B)"], samples=5)
+    with pytest.raises(InputError, match="swaps constants: it has no weights"):
+        program.marginals(method="lmh", base="relations", approximation="weights", samples=5)
+    with pytest.raises(InputError, match="the approximation evidence has no blocks"):
+        program.marginals(method="lmh", base="relations", blocks="pilot", samples=5)
     with pytest.raises(InputError, match="scan is for variables one at a time"):
         program.marginals(method="gibbs", base="relations", scan="random", samples=5)
 

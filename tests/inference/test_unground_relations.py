@@ -127,7 +127,8 @@ def runs_of(prepared, kernel):
         for turn in range(len(kernel.held)):
             yield at_turn(prepared, kernel, turn)
     else:
-        yield one_step(prepared, kernel._replace(draws=1))
+        once = {"draws": 1} if "draws" in kernel._fields else {}
+        yield one_step(prepared, kernel._replace(**once))
 
 
 def at_turn(prepared, kernel, turn):

@@ -263,4 +263,5 @@ def swaps_on(graph):
         code_start=starts(np.bincount(family)),
         known_code=readonly(code[order]),
         owner=indices(order),
+        truth=readonly(np.zeros(0, dtype=np.uint8)),
     )

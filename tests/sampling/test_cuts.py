@@ -12,7 +12,9 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.tally import ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.relevance import components
+from orbitmc.inference.plan import choose_kernel
 from orbitmc.inference.program import ground_program
+from orbitmc.inference.settings import Settings
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._independence import Pause, independence
 from orbitmc.kernels._matching import match_table
@@ -154,6 +156,22 @@ def relations_on_a_graph():
     return prepared, relation_scan(prepared, model.relations)[0]
 
 
+def renamings_on_a_graph():
+    """Swaps of constants on top of an equivalence relation and an order, some pairs of it known."""
+    text = (
+        "t = { A, B, C, D, E }\nSame(t, t)\nBefore(t, t)\nRed(t)\nSame(x,x).\n"
+        "Same(x,y) ^ Same(x,z) => Same(y,z).\n!Before(x,x).\n"
+        "x != y => (Before(x,y) v Before(y,x)).\nBefore(x,y) ^ Before(y,z) => Before(x,z).\n"
+        "0.5 Same(x,y) ^ Red(x) => Red(y)\n0.4 Before(x,y) ^ Red(x) => Red(y)\n"
+    )
+    program = parse(text)
+    known = parse_database("Same(A,B)\n!Same(C,D)\nBefore(D,E)\n", program)
+    model = ground_program(program, known, opened=["Same", "Before"]).in_relations.model
+    settings = Settings(method="lmh", base="relations", clusters=1, alpha=0.6)
+    prepared = prepare(model.graph)
+    return prepared, choose_kernel(model, prepared, settings).kernel
+
+
 def cells_on_a_graph():
     """People of whom some pairs are observed."""
     _, chain = next(chain for seed in range(1, 99, 2) if (chain := random_chain(seed)))
@@ -172,6 +190,7 @@ def independent_draws():
         matching_on_a_graph,
         order_on_a_graph,
         relations_on_a_graph,
+        renamings_on_a_graph,
         cells_on_a_graph,
         independent_draws,
     ],

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orbitmc._numba.jit import shared
-from orbitmc._util.arrays import Index, Indices, Numbers, indices, lengths, short_repr, starts
+from orbitmc._util.arrays import (
+    Bytes,
+    Index,
+    Indices,
+    Numbers,
+    indices,
+    lengths,
+    short_repr,
+    starts,
+)
 from orbitmc.errors import InputError
 
 # Blocks whose rows may be permuted in any way: products of symmetric groups.
@@ -102,7 +111,9 @@ class ConstantSwaps(NamedTuple):
     `mention[mention_start[c]:mention_start[c + 1]]` speak of it. Variable `v` has `code[v]` in
     its family. The digits of family `f` are at `place_start[f]:place_start[f + 1]`: each has a
     kind, a radix and a size. The codes of a family, sorted, are
-    `known_code[code_start[f]:code_start[f + 1]]`, aligned with their variables in `owner`.
+    `known_code[code_start[f]:code_start[f + 1]]`, aligned with their variables in `owner`; both
+    codes of an atom that is symmetric have one owner. Atoms of relations that no factor says are
+    numbered beyond the variables if evidence decides them: `truth` says how.
     """
 
     start: Indices
@@ -121,6 +132,11 @@ class ConstantSwaps(NamedTuple):
     code_start: Indices
     known_code: Numbers
     owner: Indices
+    truth: Bytes
+
+    @property
+    def variables(self) -> int:
+        return len(self.code) - len(self.truth)
 
     @property
     def classes(self) -> int:

@@ -21,7 +21,7 @@ from orbitmc.groups.permutation_groups import (
     subgroup,
 )
 from orbitmc.inference.plan import PlannedKernel
-from orbitmc.inference.settings import Settings
+from orbitmc.inference.settings import SWAPPED, Settings
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels._orbital import orbital, orbital_kernels
@@ -291,7 +291,7 @@ def lift_by_similar_evidence(
         exchanged = cheap_blocks(model, symmetric, most, share)
         return lift_by_exchange_blocks(prepared, exchanged, alpha=alpha, base=base)
     rank = RANK if settings.rank is None else settings.rank
-    classes = CLASSES[str(settings.approximation)](ground, model, clusters, rank)
+    classes = CLASSES[settings.approximation or SWAPPED](ground, model, clusters, rank)
     return lift_by_similar_constants(model, constant_swaps(ground, classes), alpha=alpha, base=base)
 
 

@@ -369,7 +369,7 @@ def _plan_relations(model: Model, settings: Settings, begun: float) -> Plan:
         f"{words}, and rules that say so need no grounding",
         remarks=model.doubts,
         seconds=seconds_spent(settings),
-        ruled_out=("exact", "lmh", "lifted", "mcsat"),
+        ruled_out=("exact", *({"lmh"} - {settings.method}), "lifted", "mcsat"),
         begun=begun,
     )
 
@@ -654,6 +654,14 @@ def choose_kernel(
     model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None = None
 ) -> PlannedKernel:
     """The kernel that a method means; the same settings give the same kernel."""
+    if settings.base == "relations":
+        scan, about = kernels.relations.relation_scan(prepared, model.relations)
+        if settings.method == "gibbs":
+            return PlannedKernel(scan, about)
+        jumping = inference.lift_by_similar_evidence(
+            model, prepared, settings, alpha=inference.base_weight(settings), base=scan
+        )
+        return replace(jumping, about=f"{about}; {jumping.about}")
     if settings.method == "lifted":
         return _lifted_kernel(model, prepared, settings, ground)
     if settings.method == "lmh":
@@ -662,8 +670,6 @@ def choose_kernel(
         return PlannedKernel(_mcsat(model, settings), "")
     if settings.base == "low-width":
         return _block_gibbs_kernel(model, settings)
-    if settings.base == "relations":
-        return PlannedKernel(*kernels.relations.relation_scan(prepared, model.relations))
     kernel = kernels.RandomScan() if settings.scan == "random" else kernels.SystematicScan()
     return PlannedKernel(kernel, "")
 

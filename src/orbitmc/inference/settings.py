@@ -47,6 +47,9 @@ APPROXIMATIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Relational approximations of programs, and what shapes each."""
 
+SWAPPED: Approximation = "evidence"
+"""Which constants are swapped in relations that are not ground, unless an approximation says."""
+
 LMH, LIFTED, BASED = ("lmh",), ("lifted", "lmh"), ("gibbs", "lifted", "lmh")
 
 
@@ -68,7 +71,7 @@ class Settings:
         "variables at once, which the method gibbs does by itself where zeros freeze single ones. "
         "relations draws a program's equivalence relations, orders, matchings and forests, and "
         "counts samples cells of a program's constants, which auto does by itself. With any other "
-        "than gibbs, lmh shuffles blocks, without a race.",
+        "than gibbs, lmh shuffles blocks, without a race; with relations it swaps constants.",
         methods=BASED,
         kernel=True,
     )
@@ -472,20 +475,28 @@ def _require_base(settings: Settings) -> None:
     """Refuse a base that Gibbs is not, and an order of single variables for blocks."""
     if settings.method == "gibbs" and settings.base == "mcsat":
         raise InputError("such a base is for lifted and lmh, not for gibbs")
-    if settings.base in ("relations", "counts") and settings.method != "gibbs":
-        raise InputError(f"base={settings.base} is for the method gibbs, not for {settings.method}")
+    fit = {"relations": ("gibbs", "lmh"), "counts": ("gibbs",)}.get(str(settings.base))
+    if fit is not None and settings.method not in fit:
+        methods = f"the method{'s'[: len(fit) - 1]} {' and '.join(fit)}"
+        raise InputError(f"base={settings.base} is for {methods}, not for {settings.method}")
+    if settings.base == "relations" and (
+        settings.generators or settings.approximation == "weights"
+    ):
+        unheard = "generators" if settings.generators else "weights"
+        raise InputError(f"lmh with base=relations swaps constants: it has no {unheard}")
     if settings.base in ("low-width", "relations", "counts") and settings.scan is not None:
         raise InputError(f"scan is for variables one at a time, base={settings.base} draws blocks")
 
 
 def _require_approximation(settings: Settings) -> None:
     """Refuse shapes of jumps that the approximation does not have."""
-    if settings.approximation is None:
+    usual = SWAPPED if settings.base == "relations" else None
+    if (approximation := settings.approximation or usual) is None:
         return
-    heard = ("approximation", *APPROXIMATIONS[settings.approximation])
+    heard = ("approximation", *APPROXIMATIONS[approximation])
     for name in SHAPES:
         if name not in heard and getattr(settings, name) is not None:
-            raise InputError(f"the approximation {settings.approximation} has no {name}")
+            raise InputError(f"the approximation {approximation} has no {name}")
 
 
 def _require_paper(settings: Settings) -> None:

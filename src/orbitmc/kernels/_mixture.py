@@ -13,7 +13,7 @@ from orbitmc._util.arrays import Bytes, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.protocol import Kernel, Part, block_plans, steps
+from orbitmc.kernels.protocol import Kernel, Part, block_plans, partition_plan, steps
 
 PAPER_WEIGHT = 0.8  # of the base chain, in the paper's experiments
 
@@ -48,6 +48,9 @@ class Mixture(NamedTuple):
 
     def block_plans(self, memory: MixtureMemory) -> tuple[Any, Any] | None:
         return block_plans(self.first, memory.first)
+
+    def partition_plan(self, memory: MixtureMemory) -> tuple[Any, Any] | None:
+        return partition_plan(self.first, memory.first)
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> MixtureMemory:
         return MixtureMemory(

@@ -141,10 +141,11 @@ def start_states(
     does not say what is possible must be as they are wanted; lanes in which they cannot start where
     another lane does.
     """
-    if hasattr(kernel, "starts"):
-        states: Bytes = kernel.starts(graph, lanes, seed)
-        return states
     wanting = [part for part in _all_inside(kernel) if hasattr(part, "want_states")]
+    alone = wanting[0] if len(wanting) == 1 else kernel
+    if hasattr(alone, "starts"):
+        states: Bytes = alone.starts(graph, lanes, seed)
+        return states
     if not wanting:
         return None
     wanted = np.full((graph.variables, lanes), -1, dtype=np.int16)

@@ -1,7 +1,8 @@
 """Swap two constants of one class in all that is said of them, and accept by the true model.
 
 The two are drawn without looking at the state, the same for all lanes. A swap undoes itself, so
-the proposal is symmetric without a coin.
+the proposal is symmetric without a coin. Relations that no factor says stay relations of their
+kind, whatever is renamed; a swap that would change what evidence says of one is rejected.
 """
 
 from typing import Any, NamedTuple
@@ -85,13 +86,34 @@ def _propose(
     for edge in range(swaps.mention_start[constant], swaps.mention_start[constant + 1]):
         variable = np.int64(swaps.mention[edge])
         image, both = swap_image(swaps, variable, constant, partner)
-        if image != NO_OWNER and image != variable:
+        if image in (NO_OWNER, variable):
+            continue
+        if variable >= len(values) or image >= len(values):
+            _reject_change(memory, swaps, values, variable, image)
+        else:
             _set_proposal(memory, values, moved, variable, image)
             moved += 1
             if not both:
                 _set_proposal(memory, values, moved, image, variable)
                 moved += 1
     return moved
+
+
+@shared
+def _reject_change(
+    memory: ProposalMemory, swaps: ConstantSwaps, values: Bytes, variable: Index, image: Index
+) -> None:
+    """Reject the swap where an atom and its image differ, because one of them is known."""
+    for lane in range(lanes_of(memory.scratch)):
+        if _truth_of(swaps, values, variable, lane) != _truth_of(swaps, values, image, lane):
+            memory.change[lane] = -np.inf
+
+
+@shared
+def _truth_of(swaps: ConstantSwaps, values: Bytes, atom: Index, lane: Index) -> Index:
+    if atom < len(values):
+        return np.int64(values[atom, lane])
+    return np.int64(swaps.truth[atom - len(values)])
 
 
 @shared
@@ -115,6 +137,6 @@ def renaming(
     """
     if not swaps.classes:
         raise InputError("there are no two constants to swap")
-    if len(swaps.code) != graph.variables:
-        raise InputError(f"swaps of {len(swaps.code)} variables are for another graph")
+    if swaps.variables != graph.variables:
+        raise InputError(f"swaps of {swaps.variables} variables are for another graph")
     return Renaming(swaps, symmetric)

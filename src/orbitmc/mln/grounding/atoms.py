@@ -139,6 +139,14 @@ class Atoms:
             return np.flatnonzero(self.fixed < 0) * self.width
         return self.unknown()
 
+    def known_codes(self) -> Ints:
+        """Codes of the atoms that are not as usual, or were given, ascending."""
+        return self.known
+
+    def distinct_codes(self) -> Ints:
+        """The code of each atom, ascending; atoms of constants that are one item count once."""
+        return np.arange(self.size)
+
     def excluded_values(self) -> dict[int, list[int]]:
         """For each block that evidence narrows, the values that it rules out, ascending."""
         values: dict[int, list[int]] = {}
@@ -218,6 +226,13 @@ class PairAtoms(Atoms):
         low, high = self.ends(self.variable_pairs())
         first = self._first_constant
         return np.asarray(first[low] * len(self.item_of) + first[high])
+
+    def known_codes(self) -> Ints:
+        return np.flatnonzero(self.status(np.arange(self.size)) != UNKNOWN)
+
+    def distinct_codes(self) -> Ints:
+        first = self._first_constant
+        return np.asarray(first[:, None] * len(self.item_of) + first).reshape(-1)
 
 
 def pair_atoms(

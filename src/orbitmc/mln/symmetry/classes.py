@@ -1,7 +1,7 @@
 """Classes of constants that may be swapped, and the variables that speak of them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats, indices, readonly, starts
 from orbitmc.errors import InputError
 from orbitmc.groups._exchange_blocks import ConstantSwaps
-from orbitmc.mln.data.database import FALSE, Ints, Universe
-from orbitmc.mln.grounding.atoms import Atoms
+from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, Ints, Universe
+from orbitmc.mln.grounding.atoms import Atoms, PairAtoms
 from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.mln.language.syntax import (
     Arithmetic,
@@ -45,18 +45,17 @@ def constant_swaps(ground: Ground, classes: Classes) -> ConstantSwaps:
     """Let constants of one class be swapped.
 
     Constants at mutually exclusive places are values of variables: they stay. A class whose
-    members no variable speaks of is left out.
+    members no variable speaks of is left out, and so are constants that are one item with others.
     """
     universe = ground.universe
     kinds = list(universe.constants)
     sizes = np.array([universe.size(kind) for kind in kinds], dtype=np.int64)
     kind = np.repeat(np.arange(len(kinds)), sizes)
     digit = np.concatenate([np.zeros(0, np.int64), *map(np.arange, sizes)])
-    families = [
-        family for atoms in ground.atoms.values() for family in _families(atoms, universe, kinds)
-    ]
+    families, truth = _all_families(ground, kinds)
     constant, variable = _mentions(families, np.cumsum(sizes) - sizes)
-    members, which, count = _members(_row_of(classes, universe, value_kinds(ground)), constant)
+    row = _row_of(classes, universe, value_kinds(ground))
+    members, which, count = _members(np.where(_united(ground, kinds), -1, row), constant)
     wanted = np.isin(constant, members)
     return ConstantSwaps(
         start=starts(count),
@@ -66,7 +65,8 @@ def constant_swaps(ground: Ground, classes: Classes) -> ConstantSwaps:
         kind=indices(kind),
         mention_start=starts(np.bincount(constant[wanted], minlength=len(kind))),
         mention=indices(variable[wanted]),
-        **_by_variable(families, len(ground.cardinality)),
+        **_by_variable(families, len(ground.cardinality) + len(truth)),
+        truth=readonly(truth),
     )
 
 
@@ -106,6 +106,47 @@ def _members(row: Ints, mentioned: Ints) -> tuple[Ints, Ints, Ints]:
     members = members[np.argsort(row[members], kind="stable")]
     _, which, count = np.unique(row[members], return_inverse=True, return_counts=True)
     return members, which.reshape(-1), count
+
+
+def _united(ground: Ground, kinds: list[str]) -> NDArray[np.bool_]:
+    """Which constants, of all in one row, are one item with others of a relation."""
+    united = {kind: np.zeros(ground.universe.size(kind), dtype=np.bool_) for kind in kinds}
+    for atoms in ground.atoms.values():
+        if isinstance(atoms, PairAtoms):
+            united[atoms.predicate.types[0]] |= np.bincount(atoms.item_of)[atoms.item_of] > 1
+    return np.concatenate([np.zeros(0, dtype=np.bool_), *united.values()])
+
+
+def _all_families(ground: Ground, kinds: list[str]) -> tuple[list[_Family], NDArray[np.uint8]]:
+    """Families of all variables and of known atoms of relations, and which of these are true."""
+    drawn = {each.predicate for each in ground.relations if each.kind != "symmetric"}
+    families: list[_Family] = []
+    truth = [np.zeros(0, dtype=np.uint8)]
+    beyond = len(ground.cardinality)
+    for name, atoms in ground.atoms.items():
+        for family in _families(atoms, ground.universe, kinds):
+            if name in drawn or isinstance(atoms, PairAtoms):
+                family, known = _with_known(family, atoms, name in drawn, beyond)
+                truth.append(known)
+                beyond += len(known)
+            families.append(family)
+    return families, np.concatenate(truth)
+
+
+def _with_known(
+    family: _Family, atoms: Atoms, drawn: bool, beyond: int
+) -> tuple[_Family, NDArray[np.uint8]]:
+    """A family in all orders of its constants; of a relation that is drawn, also what is known."""
+    code = atoms.distinct_codes()
+    status = atoms.status(code)
+    if not drawn:
+        code, status = code[status == UNKNOWN], status[status == UNKNOWN]
+    known = status != UNKNOWN
+    variable = np.empty(len(code), dtype=np.int64)
+    variable[~known] = atoms.literals(code[~known])[0]
+    variable[known] = beyond + np.arange(known.sum())
+    truth = (status[known] == TRUE).astype(np.uint8)
+    return replace(family, variable=variable, code=code), truth
 
 
 def _families(atoms: Atoms, universe: Universe, kinds: list[str]) -> Iterator[_Family]:
@@ -276,7 +317,7 @@ def soft_evidence(ground: Ground, atoms: Atoms) -> tuple[Ints, Floats]:
     of_predicate = (soft.variable >= atoms.first) & (soft.variable < atoms.first + atoms.variables)
     if not of_predicate.any():
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    codes = atoms.unknown()
+    codes = atoms.unknown() if atoms.in_blocks else atoms.variable_codes()
     most = int(ground.cardinality.max())
     variable, value = atoms.literals(codes)
     # literals rise with codes, so this finds each atom again
@@ -289,7 +330,7 @@ def soft_evidence(ground: Ground, atoms: Atoms) -> tuple[Ints, Floats]:
 
 def _unusual_atoms(ground: Ground, atoms: Atoms) -> tuple[Ints, Floats]:
     """Codes, ascending, of atoms that are not as usual, and their log-odds."""
-    codes_given = atoms.known
+    codes_given = atoms.known_codes()
     if atoms.in_blocks:
         undecided = atoms.fixed[codes_given // atoms.width] < 0
         excluded = codes_given[(atoms.truth == FALSE) & undecided]
