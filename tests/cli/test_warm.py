@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -117,7 +118,7 @@ def test_warm_exact_fills_an_empty_store(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = orbitmc_alone("warm", "exact", env=environment)
     assert done.returncode == 0
-    assert "compiled 4 functions" in done.stderr
+    assert re.search(r"compiled [1-9]\d* functions", done.stderr)
     again = asked_for("questions", "exact", NUMBA_CACHE_DIR=str(tmp_path))
     assert again["compiled"] == 0
 
