@@ -176,3 +176,9 @@ def test_a_run_of_a_project_and_a_query_file_goes_on(tmp_path):
     done = orbitmc("resume", kept, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["variables"] == first
+
+
+def test_a_database_without_its_option_is_told_which_option_it_needs(smokers):
+    done = orbitmc("infer", smokers[0], smokers[1])
+    assert done.returncode == 2
+    assert f"{smokers[1]} is one too many; a database or other evidence needs -e" in done.stderr

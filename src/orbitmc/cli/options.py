@@ -34,12 +34,14 @@ class Verb(TyperCommand):
             args = translate_alchemy_options(
                 ctx, args, {*options, *HELP}, written_as_options(self.name or "")
             )
-        self._refuse_repeated(ctx, args)
+        self._refuse_misplaced(ctx, args)
         return super().parse_args(ctx, args)
 
-    def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:
-        """Refuse an option that is given twice and has one value: one of the two would be lost."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+    def _refuse_misplaced(self, ctx: Any, args: list[str]) -> None:
+        """Refuse a second model, and an option that is given twice and has one value."""
+        _, left, given = self.make_parser(ctx).parse_args(args=list(args))
+        if left and any("--evidence" in parameter.opts for parameter in self.params):
+            ctx.fail(f"{left[0]} is one too many; a database or other evidence needs -e before it")
         for parameter, count in Counter(given).items():
             if count > 1 and _keeps_one(parameter):
                 ctx.fail(f"{' / '.join(parameter.opts)} is given {count} times; give it once")
@@ -411,6 +413,7 @@ HINTS = {
     **dict.fromkeys(("-mwsMaxSteps", "-tries", "-targetWt", "-heuristic", "-tabuLength"), SEARCH),
     **dict.fromkeys(("-numSolutions", "-saRatio", "-saTemperature", "-lateSa"), "--method mcsat"),
     **dict.fromkeys(("-lazy", "-lazyNoApprox", "-memLimit", "-lazyLowState"), LAZY),
+    **dict.fromkeys(("--db", "-db"), "-e FILE"),
     "-queryEvidence": "--closed P,Q with the predicates of the query and no -q for them",
     "-outputNetwork": "orbitmc ground PROGRAM DATABASE -o model.uai",
     "-counts": "orbitmc ground PROGRAM DATABASE",
