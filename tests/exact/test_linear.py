@@ -326,3 +326,16 @@ def test_a_plan_is_not_made_anew_for_cuts_that_save_nothing():
     steps = steps_within(tree, 1, plan)
     assert steps.bytes > 1
     assert made == [1]
+
+
+def test_what_no_machine_can_do_is_not_planned_in_blocks():
+    """To look for the fastest way takes longer than to search an order of such a lattice."""
+    lattice = ising_grid(34, 34, 0.3).graph
+    plan = predict(lattice, seconds=0.0)
+    assert plan.bytes > 2**42
+    assert all(
+        len(step.variables) == 1
+        for steps in plan.steps.of_region
+        for step in steps
+        if isinstance(step, Block)
+    )

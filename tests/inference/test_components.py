@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.inference.plan import plan_components
+from orbitmc._numba.compile_log import asked_before
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.relevance import components
+from orbitmc.inference.plan import plan_components, split_components
 from orbitmc.inference.settings import Settings
 from tests.oracle.enumeration import enumerate_states
 
@@ -137,3 +140,20 @@ def test_doubts_about_a_model_are_told_once():
     found = om.marginals(doubtful, samples=5, memory=MEMORY, packs=1, lanes=32, seed=2)
     assert "exact" in found.verdicts()
     assert found.about.warnings.count("a row does not sum to 1") == 1
+
+
+def test_components_are_set_apart_if_there_is_time_to_eliminate_them():
+    settings = Settings(method="auto", seconds=100.0, memory=MEMORY)
+    with asked_before(60.0):
+        split = split_components(mixed(), settings)
+        short = replace(settings, seconds=60.0)
+        assert split_components(mixed(), short) is None
+    assert split is not None
+    assert split.easy.graph.variables == 3 * TRIPLES
+
+
+def test_components_are_numbered_by_their_first_variables():
+    builder = Builder([2] * 5)
+    builder.add_factors([(4, 1), (2, 0)], builder.add_tables(np.zeros((2, 4))))
+    assert components(builder.build()).tolist() == [0, 1, 0, 2, 1]
+    assert components(builder.build(), np.array([True, False])).tolist() == [0, 1, 2, 3, 1]

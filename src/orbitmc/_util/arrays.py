@@ -61,6 +61,20 @@ def _format_field(value: Any) -> str:
     return words if len(words) <= LONGEST else type(value).__name__
 
 
+def distinct(numbers: NDArray[Any]) -> Numbers:
+    """Which natural numbers occur, in ascending order; small ones are marked, not sorted.
+
+    >>> distinct(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    end = int(numbers.max(initial=0)) + 1
+    if end > 4 * numbers.size:
+        return np.unique(numbers).astype(np.int64)
+    occurs = np.zeros(end, dtype=np.bool_)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs)
+
+
 def indices(values: ArrayLike) -> Indices:
     return readonly(np.array(values, dtype=np.uint32))
 

@@ -13,7 +13,13 @@ from orbitmc._numba.compile_log import latest_time, working_time
 from orbitmc._util.loading import LateModule
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.exact.blocks import Steps, plan_steps, steps_within
+from orbitmc.exact.blocks import (
+    LARGEST_MESSAGE,
+    Steps,
+    plan_steps,
+    single_steps,
+    steps_within,
+)
 from orbitmc.exact.order import EASY, Order, find_order, remember_order, remembered_order
 from orbitmc.exact.order_search import LARGEST_COUNTS
 from orbitmc.exact.problem import LONGEST_EXPANDED, Problem, prepare
@@ -233,10 +239,15 @@ def plan_in_order(
     cutset: tuple[int, ...] = (),
     until: float = math.inf,
 ) -> EliminationPlan:
-    """Plan to eliminate variables in an order; those of a cutset are held in turn."""
+    """Plan to eliminate variables in an order; those of a cutset are held in turn.
+
+    Where a message is beyond any machine, nobody looks for the fastest way.
+    """
     tree = build_tree(condition(problem, dict.fromkeys(cutset, 0)), order)
     fixed = ENTRY * sum(table.size for table in problem.tables) + ELIMINATION_OVERHEAD
-    steps = steps_within(tree, min(memory, COMFORT) - fixed, plan_steps, until=until)
+    beyond = ENTRY * max(tree.messages, default=0) > LARGEST_MESSAGE
+    choose = single_steps if beyond else plan_steps
+    steps = steps_within(tree, min(memory, COMFORT) - fixed, choose, until=until)
     entries = [tree.table_entries(variable) for variable in order]
     turns = math.prod(problem.sizes[variable] for variable in cutset)
     return EliminationPlan(

@@ -82,7 +82,7 @@ class Builder:
                 f"{MOST_AXES}"
             )
         wanted = np.prod(self._cardinality[rows].astype(np.float64), axis=1)
-        sizes = np.array([self._table_sizes[number] for number in numbers.tolist()], np.int64)
+        sizes = self._sizes_of(numbers)
         wrong = np.flatnonzero(wanted != sizes)
         if len(wrong):
             factor = wrong[0]
@@ -117,9 +117,15 @@ class Builder:
                 f"of variable {rows[clause, place]}, which has "
                 f"{self._cardinality[rows[clause, place]]} values"
             )
-        if any(self._table_sizes[number] != 2 for number in np.unique(numbers)):
+        if (self._sizes_of(numbers) != 2).any():
             raise InputError("a clause needs a table of two entries: unsatisfied, satisfied")
         self._clauses.append((rows, values, numbers))
+
+    def _sizes_of(self, tables: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many entries tables have; all sizes are looked up only where most are asked for."""
+        if 2 * len(tables) > len(self._table_sizes):
+            return np.array(self._table_sizes, dtype=np.int64)[tables]
+        return np.array([self._table_sizes[table] for table in tables.tolist()], dtype=np.int64)
 
     def _check_scopes(self, rows: IntRows) -> None:
         wrong = np.flatnonzero(((rows < 0) | (rows >= len(self._cardinality))).any(axis=1))

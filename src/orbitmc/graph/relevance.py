@@ -40,8 +40,8 @@ def components(graph: FactorGraph, chosen: NDArray[np.bool_] | None = None) -> N
         np.minimum.at(root, np.maximum(*ends)[apart], np.minimum(*ends)[apart])
         while not np.array_equal(further := root[root], root):
             root = further
-    _, numbered = np.unique(root[: graph.variables], return_inverse=True)
-    return numbered.astype(np.int64)
+    first = root[: graph.variables] == np.arange(graph.variables)  # of each component
+    return (np.cumsum(first) - 1)[root[: graph.variables]]
 
 
 def relevant(model: Model, targets: Sequence[int]) -> tuple[Model, FactorGraph | None]:
@@ -90,6 +90,11 @@ def select_variables(model: Model, variables: Numbers, factors: Flags | None = N
         order=tuple(name for name in model.order if name in names or name in model.observed),
         doubts=model.doubts,
     )
+
+
+def select_component(graph: FactorGraph, within: Flags) -> FactorGraph:
+    """The graph of the marked variables, and of all factors that read only these."""
+    return select(graph, np.flatnonzero(within), np.flatnonzero(_factors_within(graph, within)))
 
 
 def _factors_within(graph: FactorGraph, variables: Flags) -> Flags:

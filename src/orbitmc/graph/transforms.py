@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, Numbers, lengths, readonly
+from orbitmc._util.arrays import Floats, Numbers, distinct, lengths, readonly
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -90,7 +90,7 @@ def copy_factors(
     arities = graph.arities
     for is_clause in (False, True):
         some = factors[(factors >= graph.first_clause) == is_clause]
-        for length in np.unique(arities[some]):
+        for length in distinct(arities[some]).tolist():
             chosen = some[arities[some] == length]
             places = graph.edges_of(chosen, length)
             rows = renamed[graph.scope[places]]
@@ -187,11 +187,11 @@ def _touches(graph: FactorGraph, value_of: NDArray[np.int64]) -> NDArray[np.bool
 def _copy_tables(
     graph: FactorGraph, factors: NDArray[np.int64], builder: Builder
 ) -> NDArray[np.int64]:
-    used = np.unique(graph.table_of[factors]).astype(np.int64)
+    used = distinct(graph.table_of[factors])
     numbers = np.zeros(len(graph.table_start), dtype=np.int64)
     first = graph.table_start[used].astype(np.int64)
     sizes = graph.table_start[used + 1].astype(np.int64) - first
-    for size in np.unique(sizes):
+    for size in distinct(sizes).tolist():
         chosen = sizes == size
         rows = graph.table[first[chosen][:, None] + np.arange(size)]
         numbers[used[chosen]] = builder.add_tables(rows)

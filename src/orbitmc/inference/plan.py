@@ -34,7 +34,7 @@ from orbitmc.graph.fringe import (
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import WIDEST, large_factors
 from orbitmc.graph.model import Model
-from orbitmc.graph.relevance import components, select_variables
+from orbitmc.graph.relevance import components, select_component, select_variables
 from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
 from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
@@ -67,7 +67,7 @@ UNTIMED_SECONDS = 60.0  # what a run that ends after samples may take, where wor
 SYMMETRY_SHARE = 0.5  # of a run at most goes into looking for its symmetries
 SECONDS_PER_ENTRY = 1e-6  # of a table, to write a model as a graph
 NO_TIME_FOR_SYMMETRIES = "there is no time to look for symmetries in tables of this size"
-SPLIT_SHARE = 0.3  # of the time that was asked for may be over when components are tried apart
+SPLIT_SHARE = 0.7  # of the time that was asked for may be over when other components are answered
 MOST_SAMPLED_COMPONENTS = 64  # the largest ones
 FRINGE_SECONDS, FRINGE_SHARE = 1e-4, 0.15  # to sum out a variable; of the time that was asked for
 FACTOR_WORK = 0.2  # to read a factor, of what it takes to sum out a variable
@@ -280,12 +280,16 @@ def refuse_counting(settings: Settings) -> None:
 def _plan_parts(model: Model, settings: Settings) -> Plan:
     """Eliminate everything, unless the largest component is too wide already."""
     exact = replace(settings, method="exact")
+    if settings.seconds is not None and SECONDS_PER_BUCKET * model.graph.variables > (
+        settings.seconds + GRACE_SECONDS
+    ):
+        require_time_to_prepare(model.graph, settings)
     part_of = components(model.graph)
     sizes = np.bincount(part_of, minlength=1)
     elimination, reason = None, ""
     if len(sizes) > 1:
-        largest = select_variables(model, np.flatnonzero(part_of == sizes.argmax()))
-        elimination, reason = plan_marginals(largest.graph, settings)
+        largest = select_component(model.graph, part_of == sizes.argmax())
+        elimination, reason = plan_marginals(largest, settings)
     if len(sizes) == 1 or elimination is not None:
         elimination, reason = plan_marginals(model.graph, settings)
     if elimination is not None:
@@ -312,9 +316,9 @@ def split_components(model: Model, settings: Settings) -> Split | None:
     part_of = components(model.graph)
     sizes = np.bincount(part_of, minlength=1)
     largest, count = np.argsort(-sizes, kind="stable"), 1
-    while count < min(len(sizes), MOST_SAMPLED_COMPONENTS) and _has_time_to_split(settings):
+    while count < min(len(sizes), MOST_SAMPLED_COMPONENTS):
         apart = np.isin(part_of, largest[:count])
-        if SECONDS_PER_BUCKET * int((~apart).sum()) > most_seconds(settings):
+        if not _has_time_to_eliminate(int((~apart).sum()), settings):
             break
         easy = select_variables(model, np.flatnonzero(~apart))
         elimination, cost = plan_marginals(easy.graph, settings)
@@ -325,8 +329,12 @@ def split_components(model: Model, settings: Settings) -> Split | None:
     return None
 
 
-def _has_time_to_split(settings: Settings) -> bool:
-    return settings.seconds is None or seconds_spent(settings) <= SPLIT_SHARE * settings.seconds
+def _has_time_to_eliminate(variables: int, settings: Settings) -> bool:
+    """Whether so many variables can be eliminated before most of the time is over."""
+    needed = SECONDS_PER_BUCKET * variables
+    if settings.seconds is None:
+        return needed <= EXACT_SECONDS
+    return seconds_spent(settings) + needed <= SPLIT_SHARE * settings.seconds
 
 
 def with_block_work(settings: Settings) -> Settings:
