@@ -1,7 +1,7 @@
 """The few array types of the package, and the read-only seal on them."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -67,12 +67,15 @@ def distinct(numbers: NDArray[Any]) -> Numbers:
     >>> distinct(np.array([3, 1, 3]))
     array([1, 3])
     """
-    end = int(numbers.max(initial=0)) + 1
-    if end > 4 * numbers.size:
+    if _is_sparse(numbers):
         return np.unique(numbers).astype(np.int64)
-    occurs = np.zeros(end, dtype=np.bool_)
+    occurs = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.bool_)
     occurs[numbers] = True
     return np.flatnonzero(occurs)
+
+
+def _is_sparse(numbers: NDArray[Any]) -> bool:
+    return int(numbers.max(initial=0)) >= 4 * numbers.size
 
 
 def indices(values: ArrayLike) -> Indices:
@@ -137,8 +140,10 @@ CLASS_GAP = 1e-9
 def float_classes(numbers: ArrayLike) -> NDArray[np.int64]:
     """Number the classes of equal floats in ascending order; minus infinity is a class too."""
     values = np.asarray(numbers, dtype=np.float64)
-    distinct, which = np.unique(values, return_inverse=True)
-    return _classes_of_sorted(distinct)[which.reshape(values.shape)]
+    order = np.argsort(values, axis=None)
+    classes = np.empty(values.shape, dtype=np.int64)
+    classes.reshape(-1)[order] = _classes_of_sorted(values.reshape(-1)[order])
+    return classes
 
 
 def snap(numbers: Floats) -> Floats:
@@ -150,10 +155,12 @@ def snap(numbers: Floats) -> Floats:
     return snapped_numbers
 
 
-def _classes_of_sorted(distinct: Floats) -> NDArray[np.int64]:
+def _classes_of_sorted(ordered: Floats) -> NDArray[np.int64]:
+    classes = np.zeros(len(ordered), dtype=np.int64)
     with np.errstate(invalid="ignore"):
-        apart = np.diff(distinct) > CLASS_GAP * (1.0 + np.abs(distinct[1:]))
-    return np.concatenate([np.zeros(min(len(distinct), 1), np.int64), np.cumsum(apart)])
+        apart = np.diff(ordered) > CLASS_GAP * (1.0 + np.abs(ordered[1:]))
+    np.cumsum(apart, out=classes[1:])
+    return classes
 
 
 def row_classes(rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -161,15 +168,34 @@ def row_classes(rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
     if not len(rows):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     keys = _join_columns(rows) if rows.dtype == np.int64 else list(rows.T)
-    order = np.lexsort(keys[::-1]) if keys else np.arange(len(rows))
-    new = np.zeros(len(rows), dtype=bool)
-    new[0] = True
-    for key in keys:
-        ordered = key[order]
-        new[1:] |= ordered[1:] != ordered[:-1]
+    order, new = _sort_by(keys) if keys else (np.arange(len(rows)), np.arange(len(rows)) == 0)
     which = np.empty(len(rows), dtype=np.int64)
     which[order] = np.cumsum(new) - 1
-    return order[new], which
+    return np.minimum.reduceat(order, np.flatnonzero(new)), which
+
+
+def _sort_by(keys: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """An order by several keys, and where others than before begin in it.
+
+    All are sorted by the first key; by the others only those in which that is equal.
+    """
+    order = np.argsort(keys[0])
+    new = _begins(keys[0][order])
+    if len(keys) > 1:
+        tied = np.flatnonzero(~new | ~np.append(new[1:], True))
+        some = order[tied]
+        inner = np.lexsort([*(key[some] for key in keys[:0:-1]), np.cumsum(new)[tied]])
+        order[tied] = some[inner]
+        for key in keys[1:]:
+            new[tied] |= _begins(key[some[inner]])
+    return order, new
+
+
+def _begins(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where another number than before begins."""
+    new = np.ones(len(ordered), dtype=np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return new
 
 
 def _join_columns(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -189,11 +215,26 @@ def _join_columns(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def number_classes(classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Number classes from 0 in the order in which they first appear."""
-    _, first, which = np.unique(classes, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[which.reshape(-1)]
+    """Number classes from 0 in the order in which they first appear.
+
+    >>> number_classes(np.array([7, 3, 7, 0]))
+    array([0, 1, 0, 2])
+    """
+    first = _first_places(classes)
+    new = np.zeros(len(classes), dtype=np.int64)
+    new[first] = 1
+    return (np.cumsum(new) - 1)[first]
+
+
+def _first_places(classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Where the class of each member appears first; small numbers are marked, not sorted."""
+    if classes.dtype.kind != "i" or classes.min(initial=0) < 0 or _is_sparse(classes):
+        _, first, which = np.unique(classes, return_index=True, return_inverse=True)
+        places: NDArray[np.int64] = first[which.reshape(-1)]
+        return places
+    first_of: NDArray[np.int64] = np.zeros(int(classes.max(initial=0)) + 1, dtype=np.int64)
+    first_of[classes[::-1]] = np.arange(len(classes))[::-1]  # of several, the last one stays
+    return first_of[classes]
 
 
 def ranks(classes: NDArray[Any]) -> NDArray[np.int64]:

@@ -203,7 +203,7 @@ def _repeated_scopes(graph: FactorGraph) -> list[list[int]]:
     groups: list[list[int]] = []
     arities = lengths(graph.scope_start[: graph.first_clause + 1])
     arities[large_tables(graph)[graph.table_of[: graph.first_clause]]] = 0
-    for length in np.unique(arities[arities > 0]):
+    for length in distinct(arities[arities > 0]).tolist():
         factors = np.flatnonzero(arities == length)
         places = graph.edges_of(factors, length)
         rows = np.sort(graph.scope[places], axis=1)

@@ -17,6 +17,7 @@ from orbitmc._util.arrays import (
     Index,
     Indices,
     Numbers,
+    distinct,
     indices,
     ranks,
     readonly,
@@ -305,7 +306,7 @@ def graph_automorphisms(
     steps = ["twins"] if count > 1 else []
     if steps:
         cells = _with_twins_in_order(graph, cells, classes)
-    if len(np.unique(cells[: graph.points])) == graph.points:
+    if len(distinct(cells[: graph.points])) == graph.points:
         how = " and ".join(["refinement", *steps])
         return SearchResult(classes, combine_generators([]), count, True, how)
     search = _search_until(graph, cells, until=started + seconds)

@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.compile_log import timed
-from orbitmc._util.arrays import CLASS_GAP, Floats, distinct_rows, float_classes, row_classes, snap
+from orbitmc._util.arrays import (
+    CLASS_GAP,
+    Floats,
+    distinct,
+    distinct_rows,
+    float_classes,
+    row_classes,
+    snap,
+)
 from orbitmc.graph.factor_graph import FactorGraph
 
 Rows = NDArray[np.int64]
@@ -153,9 +161,9 @@ def _tables_by_shape(graph: FactorGraph) -> Iterator[tuple[Rows, Floats, Rows]]:
     arities = graph.arities
     is_clause = np.arange(graph.factors) >= graph.first_clause
     wanted = (arities > 0) & (~is_clause | (arities <= LONGEST_PAIR))
-    for arity in np.unique(arities[wanted]):
+    for arity in distinct(arities[wanted]).tolist():
         factors = np.flatnonzero(wanted & (arities == arity))
-        scopes, satisfying = _arguments(graph, factors, int(arity))
+        scopes, satisfying = _arguments(graph, factors, arity)
         signs = np.where(is_clause[factors][:, None], satisfying, -1)
         sizes = graph.cardinality[scopes].astype(np.int64)
         read = graph.table_of[factors].astype(np.int64)
@@ -197,9 +205,9 @@ def long_clauses(graph: FactorGraph) -> Iterator[tuple[Rows, Rows, Rows]]:
     """Clauses that are no terms, by length: their numbers, variables and satisfying values."""
     arities = graph.arities
     arities[: graph.first_clause] = 0
-    for length in np.unique(arities[arities > LONGEST_PAIR]):
+    for length in distinct(arities[arities > LONGEST_PAIR]).tolist():
         factors = np.flatnonzero(arities == length)
-        yield factors, *_arguments(graph, factors, int(length))
+        yield factors, *_arguments(graph, factors, length)
 
 
 def _arguments(graph: FactorGraph, factors: Rows, arity: int) -> tuple[Rows, Rows]:
