@@ -29,7 +29,7 @@ def test_rows_are_told_apart_in_lexicographic_order(hundreds):
         assert which.tolist() == [in_order.index(row) for row in rows]
 
 
-@pytest.mark.parametrize("least, most", [(0, 3), (0, 40), (-5, 5), (0, LARGE)])
+@pytest.mark.parametrize(("least", "most"), [(0, 3), (0, 40), (-5, 5), (0, LARGE)])
 def test_classes_are_numbered_as_they_appear(least, most):
     rng = np.random.default_rng(most % 1000)
     for _ in range(100):

@@ -374,7 +374,17 @@ def states_seen(
 
 def is_rare(probability: Floats, states: Floats) -> NDArray[np.bool_]:
     """Whether a value, or all others together, may have been seen too seldom to be known."""
-    return np.minimum(probability, 1.0 - probability) < RARE_COUNT / states
+    rare = np.empty(len(probability), dtype=np.bool_)
+    for rows in _pieces(len(rare)):
+        p = probability[rows]
+        rare[rows] = np.minimum(p, 1.0 - p) < RARE_COUNT / states[rows]
+    return rare
+
+
+def _pieces(rows: int) -> Iterator[slice]:
+    """Some rows at a time: what is computed on the way stays in the cache."""
+    for first in range(0, rows, ROWS_AT_A_TIME):
+        yield slice(first, first + ROWS_AT_A_TIME)
 
 
 def effective_size(probability: Floats, standard_error: Floats, states: Floats) -> Floats:
@@ -393,6 +403,15 @@ def interval(
     standard error has room for them.
     """
     quantile = float(special.stdtrit(degrees, 0.5 + LEVEL / 2))
+    low, high = np.empty((2, len(probability)))
+    for rows in _pieces(len(probability)):
+        low[rows], high[rows] = _interval(probability[rows], size[rows], states[rows], quantile)
+    return low, high
+
+
+def _interval(
+    probability: Floats, size: Floats, states: Floats, quantile: float
+) -> tuple[Floats, Floats]:
     shrink = quantile**2 / size
     centre = (probability + shrink / 2) / (1 + shrink)
     spread = np.sqrt(probability * (1 - probability) / size + shrink / (4 * size))
