@@ -28,6 +28,7 @@ from orbitmc.graph.log_weights import require_narrow
 # they exist for proofs.
 
 LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
+ROUNDED_AT_ONCE = 2**15  # limits, so that they stay in the cache of a core
 
 
 def conditionals(graph: FactorGraph, most_limits: float = np.inf) -> Conditionals:
@@ -84,9 +85,17 @@ def _round(exact: Conditionals) -> Conditionals:
 
 
 def round_limits(chances: Floats) -> Indices:
-    """Probabilities times 2^32, even as the numbers that they are compared with."""
-    even = 2.0 * np.rint(chances * 2.0**31)
-    return np.minimum(even, LARGEST_LIMIT).astype(np.uint32)
+    """Probabilities times 2^32, even as the numbers that they are compared with.
+
+    Piece by piece: passes over millions of numbers would fetch new memory, one after the other.
+    """
+    limits = np.empty(chances.shape, dtype=np.uint32)
+    whole, rounded = chances.reshape(-1), limits.reshape(-1)
+    for first in range(0, len(whole), ROUNDED_AT_ONCE):
+        piece = slice(first, first + ROUNDED_AT_ONCE)
+        even = 2.0 * np.rint(whole[piece] * 2.0**31)
+        rounded[piece] = np.minimum(even, LARGEST_LIMIT)
+    return limits
 
 
 FEW_LIMITS = 2**20  # which every model gets

@@ -298,7 +298,7 @@ def _greedy(
 
 
 def _log_table(neighbours: Neighbours, log_sizes: Sequence[float], variable: int) -> float:
-    return log_sizes[variable] + sum(log_sizes[member] for member in neighbours[variable])
+    return log_sizes[variable] + sum(map(log_sizes.__getitem__, neighbours[variable]))
 
 
 def _size_price(neighbours: Neighbours, log_sizes: Sequence[float], variable: int) -> float:

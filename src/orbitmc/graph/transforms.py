@@ -208,11 +208,12 @@ def _repeated_scopes(graph: FactorGraph) -> list[list[int]]:
         places = graph.edges_of(factors, length)
         rows = np.sort(graph.scope[places], axis=1)
         order = np.lexsort(rows.T[::-1])
+        rows, factors = rows[order], factors[order]
         new = np.ones(len(rows), dtype=bool)
-        new[1:] = (rows[order][1:] != rows[order][:-1]).any(axis=1)
-        for group in np.split(factors[order], np.flatnonzero(new)[1:]):
-            if len(group) > 1:
-                groups.append(group.tolist())
+        new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        starts = np.append(np.flatnonzero(new), len(rows))
+        for group in np.flatnonzero(np.diff(starts) > 1).tolist():
+            groups.append(factors[starts[group] : starts[group + 1]].tolist())
     return groups
 
 
