@@ -187,6 +187,18 @@ def test_draws_of_trees_follow_their_joint_law(monkeypatch):
     assert max(filter(None, scores)) < 1
 
 
+def test_atoms_of_constants_that_are_all_written_out_are_drawn_anew_for_each_state():
+    """Nothing is left to count then. Bounds of seven frequencies: a false alarm in 1e8."""
+    program = "thing = {A, B}\nS(thing, thing)\nBlue(thing)\nRain\n0.4 S(x,y) ^ S(y,z)\n"
+    logic = read(program, "0.3 Blue(A)\n", opened=["S", "Blue", "Rain"])
+    chance = {name: m.probability[-1] for name, m in om.marginals(logic, method="exact").items()}
+    drawn = om.draws(logic, method="counting", chains=2, samples=4000, seed=1)
+    true = drawn.values.reshape(8000, -1).mean(axis=0)
+    law = np.array([chance[name] for name in drawn.names])
+    assert len(law) == 7
+    assert np.abs(true - law).max() < math.sqrt(math.log(1e9) / (2 * 8000))  # Hoeffding
+
+
 def test_pairs_drawn_without_their_cells_would_be_seen(monkeypatch):
     read_pairs = states._AtomReader._choose_pairs
 

@@ -56,8 +56,9 @@ def draw_atoms(
         for first in range(0, len(states), at_a_time):
             some = states[first : first + at_a_time]
             counts = _draw_class_counts(case, rng, len(some))
-            cells = _deal(counted.setting, case.case, counts, choose, shuffle)
-            for table, part in zip(truth, reader.read(case.case, cells, choose), strict=True):
+            cells = _deal(counted.setting, case.case, len(some), counts, choose, shuffle)
+            atoms_of = reader.read(case.case, len(some), cells, choose)
+            for table, part in zip(truth, atoms_of, strict=True):
                 table[some] = part
             check_interrupt()
     return truth
@@ -76,8 +77,8 @@ def best_atoms(setting: Setting, atoms: AtomCodes) -> tuple[list[Bools], float]:
     if best is None:
         raise ContradictionError(IMPOSSIBLE)
     weight, case, counts = best
-    cells = _deal(setting, case, counts, _choose_largest, _leave_in_order)
-    truth = _AtomReader(setting, case, atoms).read(case, cells, _choose_largest)
+    cells = _deal(setting, case, 1, counts, _choose_largest, _leave_in_order)
+    truth = _AtomReader(setting, case, atoms).read(case, 1, cells, _choose_largest)
     return [table[0] for table in truth], weight
 
 
@@ -155,12 +156,12 @@ def _class_counts(case: Case, number: int, states: Sequence[Ints], count: int) -
 def _deal(
     setting: Setting,
     case: Case,
+    states: int,
     counts: Sequence[Ints],
     choose: Choose,
     shuffle: Callable[[Ints], Ints],
 ) -> list[Ints]:
     """The cell of each member of each sort, [state, member]."""
-    states = len(counts[0]) if counts else 1
     cells = [np.zeros((states, len(part.sort.members)), np.int64) for part in case.cells]
     for number, entry in enumerate(case.classes):
         group, effective = setting.groups[entry.group], case.effective[entry.group]
@@ -334,9 +335,8 @@ class _AtomReader:
         size = len(self.fragment.sorts[table[1]].members)
         return _TablePairs(codes, codes // size, codes % size)
 
-    def read(self, case: Case, cells: Sequence[Ints], choose: Choose) -> list[Bools]:
+    def read(self, case: Case, states: int, cells: Sequence[Ints], choose: Choose) -> list[Bools]:
         """Whether atoms are true, in states given by the cells of all constants."""
-        states = len(cells[0]) if cells else 1
         chosen = {
             key: self._choose_pairs(case, key, pairs, cells, choose)
             for key, pairs in self.tables.items()
