@@ -361,3 +361,16 @@ def test_a_model_that_cannot_be_made_ready_in_time_is_refused(monkeypatch):
         with pytest.raises(LimitError, match="9 variables and 12 factors ready takes about 24 s"):
             ask()
     assert om.marginals(model, method="gibbs", samples=10).about.samples == 10
+
+
+def test_what_there_is_no_time_for_is_refused_before_a_graph_is_made_for_it(monkeypatch):
+    monkeypatch.setattr("orbitmc.inference.plan.SECONDS_PER_EDGE", 1e-4)
+
+    def tie(graph):
+        raise AssertionError("a graph was made")
+
+    model = om.ising_grid(SIDE, SIDE, 0.3)
+    with pytest.raises(LimitError, match=r"ask for more seconds"):
+        plan_model(model, Settings(seconds=0.5), tie)
+    with pytest.raises(AssertionError):
+        plan_model(model, Settings(), tie)

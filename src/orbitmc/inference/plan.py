@@ -210,6 +210,8 @@ def plan_model(
     def choose(firm: Model) -> Plan:
         if too_wide and settings.method == "auto":
             return sample(firm, too_wide)
+        if settings.method == "auto":
+            _require_time_for_either(firm.graph, settings)
         if settings.method in ("auto", "exact"):
             elimination, reason = (eliminate or plan_elimination)(extend(firm.graph), settings)
             if elimination is None:
@@ -280,10 +282,7 @@ def refuse_counting(settings: Settings) -> None:
 def _plan_parts(model: Model, settings: Settings) -> Plan:
     """Eliminate everything, unless the largest component is too wide already."""
     exact = replace(settings, method="exact")
-    if settings.seconds is not None and SECONDS_PER_BUCKET * model.graph.variables > (
-        settings.seconds + GRACE_SECONDS
-    ):
-        require_time_to_prepare(model.graph, settings)
+    _require_time_for_either(model.graph, settings)
     part_of = components(model.graph)
     sizes = np.bincount(part_of, minlength=1)
     elimination, reason = None, ""
@@ -300,6 +299,14 @@ def _plan_parts(model: Model, settings: Settings) -> Plan:
     hard = replace(split.hard, observed={})
     beside = Plan(split.easy, exact, split.cost, split.elimination)
     return replace(_plan_part_to_sample(hard, settings, reason), beside=beside)
+
+
+def _require_time_for_either(graph: FactorGraph, settings: Settings) -> None:
+    """Refuse a graph at once that there is no time to eliminate, and none to sample."""
+    if settings.seconds is None:
+        return
+    if SECONDS_PER_BUCKET * graph.variables > settings.seconds + GRACE_SECONDS:
+        require_time_to_prepare(graph, settings)
 
 
 class Split(NamedTuple):
