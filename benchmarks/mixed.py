@@ -17,8 +17,8 @@ from collections import Counter
 from typing import Any
 from unittest.mock import patch
 
+import measuring
 import numpy as np
-from measuring import argument_parser, print_table, use_one_core, write_results
 from odd_models import beside_a_grid, model_of, network
 
 import orbitmc as om
@@ -41,8 +41,8 @@ ROUNDING = 1e-15  # the error of an exact answer: what is quick may be eliminate
 
 
 def main() -> None:
-    asked = argument_parser(__doc__.splitlines()[0]).parse_args()
-    use_one_core()
+    asked = measuring.argument_parser(__doc__.splitlines()[0]).parse_args()
+    measuring.use_one_core()
     seconds = 0.5 if asked.quick else SECONDS
     results: dict[str, Any] = {}
     rows = []
@@ -54,7 +54,7 @@ def main() -> None:
             results[f"{name}, {method}"] = found = measure(model, truth, method, seconds)
             rows.append([f"{name}, {method}", *found.values()])
     columns = ["model and method", "CPU s", "s", "exact", "good or fair", "others", "largest error"]
-    print_table(f"Components beside a lattice, {seconds:g} s", columns, rows)
+    measuring.print_table(f"Components beside a lattice, {seconds:g} s", columns, rows)
     for name, count in {} if asked.quick else NETWORKS.items():
         results[name] = found = ask_network(count)
         print(f"{name}, {NETWORK_SECONDS:g} s: {found}")
@@ -66,8 +66,8 @@ def main() -> None:
         results[f"sparse, {name}"] = compared
         rows.append([name, *compared.values()])
     columns = ["network", "core", "error", "all sampled", "times less error² CPU", "scores"]
-    print_table("Sparse networks of degree 2.2, medians of five runs", columns, rows)
-    write_results(
+    measuring.print_table("Sparse networks of degree 2.2, medians of five runs", columns, rows)
+    measuring.write_results(
         asked.results, "mixed", results, quick=asked.quick, seconds=seconds, repetitions=SEEDS
     )
 
