@@ -48,7 +48,7 @@ from orbitmc.exact.small_buckets import (
     send_down,
     send_up,
 )
-from orbitmc.exact.tree import Group, Part, Tree, combine_cutset, group_scopes
+from orbitmc.exact.tree import MOST_SPAN, Group, Part, Tree, combine_cutset, group_scopes
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.fringe import MOST_VARIABLES_TO_ELIMINATE, Table, sum_out_cheapest
@@ -179,9 +179,6 @@ def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Numbers) 
 # Two arithmetics: numbers as they are, and their logarithms.
 
 NO_STATE = "no state is possible: every state has weight 0"
-MOST_SPAN = 600.0
-"""Weights of one bucket may differ by so many nats: products of what is not 0 are doubles then,
-and so are their inverses."""
 
 
 class OutOfTimeError(LimitError):

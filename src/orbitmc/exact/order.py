@@ -40,8 +40,10 @@ def eliminate(neighbours: Neighbours, variable: int) -> set[int]:
     """Join the neighbours of a variable and remove it; gives the neighbours."""
     near = neighbours[variable]
     for member in near:
-        neighbours[member] |= near
-        neighbours[member] -= {member, variable}
+        joined = neighbours[member]
+        joined |= near
+        joined.remove(member)
+        joined.discard(variable)
     return near
 
 
@@ -298,7 +300,7 @@ def _greedy(
 
 
 def _log_table(neighbours: Neighbours, log_sizes: Sequence[float], variable: int) -> float:
-    return log_sizes[variable] + sum(log_sizes[member] for member in neighbours[variable])
+    return log_sizes[variable] + sum(map(log_sizes.__getitem__, neighbours[variable]))
 
 
 def _size_price(neighbours: Neighbours, log_sizes: Sequence[float], variable: int) -> float:
