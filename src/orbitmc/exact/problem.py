@@ -146,14 +146,17 @@ def _full_tables(graph: FactorGraph) -> tuple[list[int], list[Scope], list[Float
     tables: list[Floats] = []
     flat, bounds = graph.scope.tolist(), graph.scope_start.tolist()
     numbers, starts = graph.table_of.tolist(), graph.table_start.tolist()
-    expanded: dict[tuple[object, ...], Floats] = {}  # clauses of a rule are alike
+    expanded: dict[tuple[object, ...], Floats] = {}  # factors that share a table, clauses of a rule
     for factor in range(graph.factors):
         scope = tuple(flat[bounds[factor] : bounds[factor + 1]])
         shape = [sizes[variable] for variable in scope]
         if factor < graph.first_clause:
-            entries = graph.table[starts[numbers[factor]] : starts[numbers[factor] + 1]]
+            kind: tuple[object, ...] = (numbers[factor], *shape)
+            if kind not in expanded:
+                entries = graph.table[starts[numbers[factor]] : starts[numbers[factor] + 1]]
+                expanded[kind] = entries.reshape(shape)
             scopes.append(scope)
-            tables.append(entries.reshape(shape))
+            tables.append(expanded[kind])
         elif len(scope) <= LONGEST_EXPANDED:
             kind = (numbers[factor], *shape, graph.satisfying_of(factor).tobytes())
             if kind not in expanded:
