@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import measuring
 import numpy as np
 import peers
-from measuring import arguments, print_table, ratio, use_one_core, write_results
 from workloads import Workload, accuracy_workloads
 from yardstick import Yardstick, compiled_yardstick
 
@@ -44,8 +44,8 @@ NamedSampler = Callable[[float, int], Marginals]
 
 
 def main() -> None:
-    settings = arguments(__doc__.splitlines()[0])
-    use_one_core()
+    settings = measuring.arguments(__doc__.splitlines()[0])
+    measuring.use_one_core()
     load = os.getloadavg()[0]
     turns = {0.05: 1} if settings.quick else {1.0: 5, 10.0: 3}
     results: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def main() -> None:
         results[name] = measure(workload, truth, turns, with_peers=not settings.no_peers)
         print(f"{name}: measured", file=sys.stderr)
     show(results)
-    write_results(
+    measuring.write_results(
         settings.results,
         "accuracy",
         results,
@@ -183,10 +183,10 @@ def show(results: dict[str, Any]) -> None:
             )
             ours = errors[OURS]
             row = [model, at, *(errors.get(name) for name in names)]
-            beside = [ratio(best_peer, one) for one in (ours, errors[TUNED])]
-            rows.append([*row, ratio(errors.get(YARDSTICK), ours), *beside])
+            beside = [measuring.ratio(best_peer, one) for one in (ours, errors[TUNED])]
+            rows.append([*row, measuring.ratio(errors.get(YARDSTICK), ours), *beside])
     columns = ["model", "after", *names, "C ÷ ours", "best peer ÷ ours", "best peer ÷ tuned"]
-    print_table("Mean KL(exact || estimate)", columns, rows)
+    measuring.print_table("Mean KL(exact || estimate)", columns, rows)
 
 
 if __name__ == "__main__":

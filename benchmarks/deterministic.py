@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import measuring
 import numpy as np
-from measuring import argument_parser, print_table, use_one_core, write_results
 
 from orbitmc.errors import LimitError
 from orbitmc.exact.contraction import marginals
@@ -156,8 +156,8 @@ KINDS = {"circuit": circuit, "code": code, "relation": relation, "courses": cour
 
 
 def main() -> None:
-    asked = argument_parser(__doc__.splitlines()[0]).parse_args()
-    use_one_core()
+    asked = measuring.argument_parser(__doc__.splitlines()[0]).parse_args()
+    measuring.use_one_core()
     rows, results = [], dict[str, Any]()
     for kind, make in KINDS.items():
         for seed in range(1 if asked.quick else EACH):
@@ -167,7 +167,9 @@ def main() -> None:
             results[name] = found = measure(make(seed))
             rows.append([name, *found.values()])
     columns = ["network", "variables", "open", "width", "s", "open, tried", "width, tried"]
-    print_table("Without and with trying values", [*columns, "s, tried", "trying s"], rows)
+    measuring.print_table(
+        "Without and with trying values", [*columns, "s, tried", "trying s"], rows
+    )
     solved = [
         sum(found[key] is not None and found[key] <= MOST_SECONDS for found in results.values())
         for key in ("seconds", "seconds tried")
@@ -175,7 +177,9 @@ def main() -> None:
     print(
         f"{solved[0]} of {len(results)} within {MOST_SECONDS:g} s, {solved[1]} with trying values"
     )
-    write_results(asked.results, "deterministic", results, quick=asked.quick, only=asked.only)
+    measuring.write_results(
+        asked.results, "deterministic", results, quick=asked.quick, only=asked.only
+    )
 
 
 def measure(graph: FactorGraph) -> dict[str, Any]:

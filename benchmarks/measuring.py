@@ -17,6 +17,10 @@ from typing import Any
 FOLDER = Path(__file__).parent
 MILLION = 1e6
 
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+"""Libraries read these when they are loaded, so benchmarks import this module before them."""
+
 
 def arguments(description: str) -> argparse.Namespace:
     """Read what every benchmark understands."""
@@ -34,9 +38,7 @@ def argument_parser(description: str) -> argparse.ArgumentParser:
 
 
 def use_one_core() -> None:
-    """Bind this process and its children to one core, and libraries to one thread."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
+    """Bind this process and its children to one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 

@@ -17,8 +17,8 @@ from collections import Counter
 from typing import Any
 from unittest.mock import patch
 
+import measuring
 import numpy as np
-from measuring import argument_parser, print_table, use_one_core, write_results
 from odd_models import beside_a_grid, model_of, network
 
 import orbitmc as om
@@ -33,6 +33,7 @@ SECONDS = 10.0
 COMPONENTS = {"1,000 beside 60 x 60": (1_000, 60), "20,000 beside 60 x 60": (20_000, 60)}
 QUICK = {"20 beside 30 x 30": (20, 30)}
 NETWORKS = {"network of 3,000": 3_000, "network of 50,000": 50_000}
+QUICK_NETWORKS = {"network of 300": 300}
 FINDINGS, NETWORK_SECONDS = 5, 2.0
 SPARSE = [(500, 0.5, 1), (500, 0.5, 3), (500, 1.0, 1), (500, 1.0, 3)]  # width 27 and more
 QUICK_SPARSE = [(120, 0.5, 0)]
@@ -41,8 +42,8 @@ ROUNDING = 1e-15  # the error of an exact answer: what is quick may be eliminate
 
 
 def main() -> None:
-    asked = argument_parser(__doc__.splitlines()[0]).parse_args()
-    use_one_core()
+    asked = measuring.argument_parser(__doc__.splitlines()[0]).parse_args()
+    measuring.use_one_core()
     seconds = 0.5 if asked.quick else SECONDS
     results: dict[str, Any] = {}
     rows = []
@@ -54,8 +55,8 @@ def main() -> None:
             results[f"{name}, {method}"] = found = measure(model, truth, method, seconds)
             rows.append([f"{name}, {method}", *found.values()])
     columns = ["model and method", "CPU s", "s", "exact", "good or fair", "others", "largest error"]
-    print_table(f"Components beside a lattice, {seconds:g} s", columns, rows)
-    for name, count in {} if asked.quick else NETWORKS.items():
+    measuring.print_table(f"Components beside a lattice, {seconds:g} s", columns, rows)
+    for name, count in (QUICK_NETWORKS if asked.quick else NETWORKS).items():
         results[name] = found = ask_network(count)
         print(f"{name}, {NETWORK_SECONDS:g} s: {found}")
     rows = []
@@ -66,8 +67,8 @@ def main() -> None:
         results[f"sparse, {name}"] = compared
         rows.append([name, *compared.values()])
     columns = ["network", "core", "error", "all sampled", "times less error² CPU", "scores"]
-    print_table("Sparse networks of degree 2.2, medians of five runs", columns, rows)
-    write_results(
+    measuring.print_table("Sparse networks of degree 2.2, medians of five runs", columns, rows)
+    measuring.write_results(
         asked.results, "mixed", results, quick=asked.quick, seconds=seconds, repetitions=SEEDS
     )
 
@@ -110,7 +111,7 @@ def ask_network(count: int) -> dict[str, Any]:
         cpu = time.process_time()
         answer = om.marginals(model, seen, query=[asked], seconds=NETWORK_SECONDS)
         cpu = time.process_time() - cpu
-    return {"cpu": cpu, "verdict": answer.verdicts()[0], "why": answer.about.reason}
+    return {"cpu": cpu, "verdict": answer[asked].verdict, "why": answer.about.reason}
 
 
 def sparse_network(variables: int, strength: float, number: int) -> Model:

@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import measuring
 import numpy as np
-from measuring import argument_parser, print_table, use_one_core, write_results
 from scipy.special import stdtrit
 from variance_models import variance_models
 
@@ -35,11 +35,11 @@ COLUMNS = (
 
 
 def main() -> None:
-    parser = argument_parser(__doc__.splitlines()[0])
+    parser = measuring.argument_parser(__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="CPU time of a plain run")
     asked = parser.parse_args()
-    use_one_core()
+    measuring.use_one_core()
     seeds, seconds = (3, 0.05) if asked.quick else (asked.seeds, asked.seconds)
     results: dict[str, Any] = {}
     for name, make in variance_models(quick=asked.quick).items():
@@ -48,8 +48,10 @@ def main() -> None:
         results[name] = measure(make(), seeds, seconds)
         print(f"{name}: {results[name]}", file=sys.stderr, flush=True)
     rows = [[name, *(found[column] for column in COLUMNS[1:])] for name, found in results.items()]
-    print_table("variance of plain averages over that of control variates", COLUMNS, rows)
-    write_results(asked.results, "variance", results, quick=asked.quick, repetitions=seeds)
+    measuring.print_table("variance of plain averages over that of control variates", COLUMNS, rows)
+    measuring.write_results(
+        asked.results, "variance", results, quick=asked.quick, repetitions=seeds
+    )
 
 
 def measure(model: orbitmc.Model, seeds: int, seconds: float) -> Mapping[str, Any]:

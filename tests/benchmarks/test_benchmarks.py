@@ -54,6 +54,20 @@ def test_learning_is_measured_where_the_data_are(tmp_path):
     run_and_look("webkb_learning", tmp_path)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [path.stem for path in BENCHMARKS.glob("*.py") if "use_one_core()\n" in path.read_text()],
+)
+def test_libraries_are_told_of_one_thread_before_they_are_loaded(name):
+    """Two threads on one core wait for each other: products of matrices took ten times as long."""
+    look = f"import {name}, sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", look], capture_output=True, text=True, check=True, cwd=BENCHMARKS
+    )
+    loaded = done.stdout.split()
+    assert loaded.index("measuring") < [*loaded, "numpy"].index("numpy")
+
+
 def run_and_look(name, tmp_path):
     script = BENCHMARKS / f"{name}.py"
     command = [sys.executable, script, "--quick", "--no-peers", "--results", tmp_path]

@@ -44,3 +44,18 @@ def _add_shared(rng, builder, sizes, zeros):
     table = builder.add_table(_log_table(rng, (2, 2), zeros))
     pairs = [rng.permutation(binary)[:2] for _ in range(rng.integers(2, 4))]
     builder.add_factors(np.array(pairs), table)
+
+
+def wide_graph(seed):
+    """Random weights that differ by up to hundreds of nats, a tenth of them 0."""
+    rng = np.random.default_rng(seed)
+    deviation = rng.choice([1, 30, 100, 300])
+    sizes = rng.integers(2, 4, 9).tolist()
+    builder = Builder(sizes)
+    for _ in range(13):
+        scope = rng.choice(9, 2, replace=False).tolist()
+        table = rng.normal(0, deviation, [sizes[v] for v in scope])
+        table[rng.random(table.shape) < 0.1] = -np.inf
+        builder.add_factor(scope, table)
+    builder.add_factor([0, 1, 2], rng.normal(0, deviation, sizes[:3]))
+    return builder.build()

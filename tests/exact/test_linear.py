@@ -23,7 +23,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.transforms import extend
 from orbitmc.models._chimera import chimera
 from orbitmc.models._ising import ising, ising_grid
-from tests.exact.random_graphs import force_large, random_graph
+from tests.exact.random_graphs import force_large, random_graph, wide_graph
 from tests.oracle.enumeration import enumerate_states
 
 MODES = {"small": None, "slabs": False, "matrices": True}
@@ -107,21 +107,6 @@ def brute_joint(graph, scope):
         with suppress(ContradictionError):
             weights[state] = math.exp(enumerate_states(extend(graph, [(scope, only)])).log_z - base)
     return weights
-
-
-def wide_graph(seed):
-    """Random weights that differ by up to hundreds of nats, a tenth of them 0."""
-    rng = np.random.default_rng(seed)
-    deviation = rng.choice([1, 30, 100, 300])
-    sizes = rng.integers(2, 4, 9).tolist()
-    builder = Builder(sizes)
-    for _ in range(13):
-        scope = rng.choice(9, 2, replace=False).tolist()
-        table = rng.normal(0, deviation, [sizes[v] for v in scope])
-        table[rng.random(table.shape) < 0.1] = -np.inf
-        builder.add_factor(scope, table)
-    builder.add_factor([0, 1, 2], rng.normal(0, deviation, sizes[:3]))
-    return builder.build()
 
 
 def wide_plans():

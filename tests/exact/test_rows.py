@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError
+from orbitmc.exact import templates
 from orbitmc.exact.problem import prepare
 from orbitmc.exact.templates import Elimination, batches, rows_at_once, template
-from tests.exact.random_graphs import random_graph
+from orbitmc.graph.builder import Builder
+from tests.exact.random_graphs import random_graph, wide_graph
 from tests.oracle.brute_force import log_weight, states
 
 
@@ -85,8 +87,6 @@ def test_rows_agree_with_the_sum_over_all_states(block):
 
 def test_numbers_far_below_the_smallest_double_stay_apart():
     """Weights exp(-2000) in one part decide another: no exponential may be taken too early."""
-    from orbitmc.graph.builder import Builder
-
     builder = Builder([2] * 4)
     for first, second in itertools.pairwise(range(4)):
         builder.add_factor([first, second], [[0.0, -2000.0], [-2000.0, -1.0]])
@@ -100,6 +100,73 @@ def test_numbers_far_below_the_smallest_double_stay_apart():
             np.testing.assert_allclose(
                 found[2][found[0].place[variable]][:, k], marginals[variable], atol=1e-12
             )
+
+
+def wide_rows(seed):
+    """Rows of a graph whose weights differ by up to hundreds of nats; log Z, and all marginals."""
+    graph = wide_graph(seed)
+    rng = np.random.default_rng([seed, 1])
+    observed, soft = [int(rng.integers(3, 6))], [int(rng.integers(6, 9))]
+    sizes = graph.cardinality
+    rows = rng.integers(0, sizes[observed[0]], size=(1, 4))
+    weights = [np.exp(rng.normal(0, 200, (sizes[v], 4)).clip(-700, 700)) for v in soft]
+    found = eliminated(graph, observed, soft, rows, weights)
+    if found is None:
+        return None
+    tables = [np.broadcast_to(table, (len(table), 4)) for _, table in sorted(found[2].items())]
+    return found[1], np.concatenate(tables)
+
+
+def wrong_ranges():
+    """How many of 300 graphs have rows that differ from those by logarithms alone."""
+    wrong = compared = 0
+    for seed in range(300):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(templates, "MOST_SPAN", -1.0)
+            expected = wide_rows(seed)
+        if expected is None:
+            continue
+        compared += 1
+        with np.errstate(all="ignore"):
+            log_z, tables = wide_rows(seed)
+        possible = expected[0] > -np.inf
+        far = np.abs(log_z[possible] - expected[0][possible]) > 1e-12 * np.abs(
+            expected[0][possible]
+        )
+        apart = np.abs(tables - expected[1])[:, possible] > 1e-11
+        same = np.array_equal(log_z > -np.inf, possible) and np.isfinite(tables[:, possible]).all()
+        wrong += not same or far.any() or apart.any()
+    assert compared > 200
+    return wrong
+
+
+def test_wide_ranges_are_right():
+    assert wrong_ranges() == 0
+
+
+def test_without_the_guard_wide_ranges_are_wrong(monkeypatch):
+    monkeypatch.setattr(templates, "MOST_SPAN", np.inf)
+    assert wrong_ranges() > 30
+
+
+def test_a_long_chain_needs_no_logarithms(monkeypatch):
+    """Forty variables in a row, each of which may make weights e^39 times smaller."""
+    builder = Builder([2] * 41)
+    for variable in range(40):
+        builder.add_factor([variable, variable + 1], [[0.0, -20.0], [-20.0, -39.0]])
+    plan = template(prepare(builder.build()), [], order=range(41))
+
+    def log_z():
+        return Elimination(plan).upward(np.zeros((0, 1), np.int64)).log_z()[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(templates, "MOST_SPAN", -1.0)
+        expected = log_z()
+    monkeypatch.setattr(templates, "_sum_logs", None)
+    assert log_z() == pytest.approx(expected, rel=1e-13)
+    monkeypatch.setattr(templates, "MOST_UNSCALED", np.inf)
+    with pytest.raises(TypeError):
+        log_z()
 
 
 def test_rows_with_the_same_pattern_are_one_batch_and_rare_patterns_another():

@@ -210,17 +210,18 @@ def outcome(path):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_block_read_at_once_is_what_it_is_piece_by_piece(bif, seed, monkeypatch):
-    rng, read_rows, same = random.Random(seed), reader._read_plain_rows, 0
+    rng, same = random.Random(seed), 0
     for _ in range(25):
         text = PLAIN
         for _ in range(rng.randrange(3)):
-            first = rng.randrange(PLAIN.index("probability"), len(text))
+            first = rng.randrange(len(text))
             text = text[:first] + rng.choice(CHANGES) + text[first + rng.randrange(3) :]
         path = bif(text)
-        monkeypatch.setattr(reader, "_read_plain_rows", read_rows)
         at_once = outcome(path)
-        monkeypatch.setattr(reader, "_read_plain_rows", lambda *given: None)
-        by_piece = outcome(path)
+        with monkeypatch.context() as patch:
+            patch.setattr(reader, "_read_plain_rows", lambda *given: None)
+            patch.setattr(reader.Scanner, "plain", lambda *given: None)
+            by_piece = outcome(path)
         assert isinstance(at_once, str) == isinstance(by_piece, str), text
         if isinstance(at_once, str):
             assert at_once == by_piece
@@ -228,6 +229,21 @@ def test_a_block_read_at_once_is_what_it_is_piece_by_piece(bif, seed, monkeypatc
             assert_same(at_once, by_piece)
             same += 1
     assert same
+
+
+def test_the_same_text_for_other_values_is_another_table(bif):
+    """What a block says is kept for the next one with the same text, if its values are the same."""
+    head = HEAD.replace("b { type discrete[2] { x y }", "b { type discrete[2] { y, x }")
+    child = "variable %s { type discrete [ 2 ] { x, y }; }\n"
+    rows = "probability ( %s | %s ) {\n  (x) 0.25, 0.75;\n  (y) 0.5, 0.5;\n}\n"
+    names = [("c", "a"), ("d", "b"), ("e", "a")]
+    text = head + "".join(child % name for name, _ in names) + FLAT + FLAT.replace("(a)", "(b)")
+    text += "".join(rows % pair for pair in names)
+    tables = [np.exp(read(bif(text)).graph.table_values(k)).tolist() for k in (2, 3, 4)]
+    assert tables == [[[0.25, 0.75], [0.5, 0.5]], [[0.5, 0.5], [0.25, 0.75]], tables[0]]
+    wrong = text.replace("e { type discrete [ 2 ] { x, y }", "e { type discrete [ 3 ] { x, y, z }")
+    with pytest.raises(InputError, match=r"m.bif:17:7: expected 3 probabilities, found 2"):
+        read(bif(wrong))
 
 
 def test_whole_rows_are_read_at_once(bif, monkeypatch):

@@ -5,6 +5,9 @@ import pytest
 
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.relevance import relevant
+from orbitmc.tuning.families import forward_acceptance
 from orbitmc.tuning.panel import LOST, STUCK, panel, penalise_stuck, persistence, statistics_of
 from orbitmc.tuning.race import run_race
 from orbitmc.tuning.record import Tuning
@@ -91,6 +94,29 @@ def test_a_network_with_little_evidence_is_drawn_anew_without_a_trial():
         # 51,200 independent states, most of them averaged: seven errors of 0.0022
         assert off.max() < 0.0155
     assert answer.converged
+
+
+def random_network(seed, count):
+    """Every variable has two or three parents among those before it; rows may be extreme."""
+    rng = np.random.default_rng(seed)
+    builder = Builder([2] * count)
+    for child in range(count):
+        parents = rng.choice(child, min(child, int(rng.integers(2, 4))), replace=False)
+        rows = rng.dirichlet([1.0, 1.0], size=(2,) * len(parents))
+        builder.add_factor([*sorted(parents.tolist()), child], np.log(rows))
+    names = tuple(f"v{number}" for number in range(count))
+    return om.Model(builder.build(), names, [("0", "1")] * count)
+
+
+def test_draws_of_a_network_that_are_accepted_now_and_then_need_no_other_jumps():
+    """Sweeps seem to forget at once, and leave extreme rows where they are for hundreds more."""
+    model = random_network(1, 1200)
+    findings = {f"v{number}": "1" for number in (431, 802, 977, 1100, 1150)}
+    part, _ = relevant(model.given(findings), [0])
+    assert 0.1 < forward_acceptance(part) < 0.25
+    found = run_race(part, prepare(part.graph), seconds=0.5)
+    assert found.recipe.families == ("forward draws",)
+    assert [(one.family, one.gain) for one in found.prices] == [("forward draws", None)]
 
 
 def test_a_run_with_draws_from_a_network_goes_on_as_if_never_stopped(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -208,14 +209,17 @@ class Columns:
 
 
 def certain_columns(
-    names: Sequence[str], values: Sequence[tuple[str, ...]], probability: Floats, verdict: str
+    names: Sequence[str],
+    values: Sequence[tuple[str, ...]],
+    probability: Floats,
+    verdict: str | Bytes,
 ) -> Columns:
     """Variables whose probabilities have no error; one flat array of them."""
-    start = np.concatenate([[0], np.cumsum([len(words) for words in values], dtype=np.int64)])
+    start = np.array([*itertools.accumulate(map(len, values), initial=0)], dtype=np.int64)
     p = np.asarray(probability, dtype=np.float64)
     none, ones, endless = np.zeros(len(p)), np.ones(len(p)), np.full(len(p), np.inf)
-    never, codes = np.zeros(len(p), np.bool_), np.full(len(names), CODE[verdict], np.uint8)
-    part = no_parts(len(names))
+    never, part = np.zeros(len(p), np.bool_), no_parts(len(names))
+    codes = np.full(len(names), CODE[verdict], np.uint8) if isinstance(verdict, str) else verdict
     return Columns(names, values, start, p, none, p, p, endless, ones, never, codes, part)
 
 

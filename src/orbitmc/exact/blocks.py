@@ -14,6 +14,7 @@ the message is multiplied with on the way down goes back through the same matric
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -263,7 +264,20 @@ def _block(tree: Tree, segment: _Segment) -> Block:
     scope = _union(tree, segment.variables, heavy)
     layout = _layout(tree, segment.variables, scope, lights)
     groups = (join_groups([group for _, group in pieces]) for pieces in (heavy, lights))
-    return Block(segment.variables, next(groups), scope, next(groups), layout)
+    return Block(segment.variables, next(groups), layout.heavy, next(groups), layout)
+
+
+def message_orders(
+    tree: Tree, steps: Iterable[Iterable[Step]], small: Iterable[int]
+) -> list[Scope]:
+    """The axes of each message: as a block wants it that has it as its heavy table."""
+    orders = list(tree.shared)
+    left = frozenset(small)
+    for step in itertools.chain.from_iterable(steps):
+        if isinstance(step, Block) and not step.heavy.factors and len(step.heavy.children) == 1:
+            child = step.heavy.children[0]
+            orders[child] = orders[child] if child in left else step.heavy_scope
+    return orders
 
 
 def _union(tree: Tree, variables: Scope, pieces: Iterable[Piece]) -> Scope:
@@ -346,7 +360,9 @@ def _matrix_seconds(
         return math.inf
     batch, inner, rows, columns = (_entries(tree, scope) for scope in layout[1:])
     heavy_entries, message = batch * inner * columns, batch * rows * columns
-    copied = heavy_entries * (layout.heavy != scope) + message * (layout.message != shared)
+    is_message = len(heavy) == 1 and bool(heavy[0][1].children)
+    copied = heavy_entries * (layout.heavy != scope) * (not is_message)
+    copied += message * (layout.message != shared)
     product = heavy_entries * (MADE_ENTRY + MADE_TABLE * len(heavy)) if len(heavy) > 1 else 0.0
     operations = 6 * batch * inner * rows * columns
     return (
@@ -440,9 +456,10 @@ def _copies(tree: Tree, block: Block) -> tuple[int, int, int, int]:
     light, heavy, message = (
         _entries(tree, scope) for scope in (layout.light, block.heavy_scope, shared)
     )
-    is_made = len(block.heavy.factors) + len(block.heavy.children) > 1
-    is_copied = layout.heavy != block.heavy_scope
-    return light, heavy * is_made, heavy * is_copied, message * (layout.message != shared)
+    is_made = len(block.heavy.factors) + len(block.heavy.children) > 1 or any(
+        tree.scopes[factor] != block.heavy_scope for factor in block.heavy.factors
+    )
+    return light, heavy * is_made, 0, message * (layout.message != shared)
 
 
 # Tables in other orders, and products of matrices.
@@ -566,16 +583,16 @@ def multiply_tables(
     products = []
     for read, members in group_scopes([some for some, _ in pieces], scope, sizes):
         product = functools.reduce(
-            np.multiply, [_spread(*pieces[number], read, sizes) for number in members]
+            np.multiply, [spread(*pieces[number], read, sizes) for number in members]
         )
         products.append((read, np.broadcast_to(product, [sizes[v] for v in read])))
     products.sort(key=lambda entry: entry[1].size)
-    shaped = [_spread(read, product, scope, sizes) for read, product in products]
+    shaped = [spread(read, product, scope, sizes) for read, product in products]
     total: Floats = functools.reduce(np.multiply, shaped, np.ones([1] * len(scope)))
     return np.broadcast_to(total, whole).reshape(-1)
 
 
-def _spread(scope: Scope, table: Floats, over: Scope, sizes: Sequence[int]) -> Floats:
+def spread(scope: Scope, table: Floats, over: Scope, sizes: Sequence[int]) -> Floats:
     """A table with an axis for each variable of a larger scope, of length 1 where it is new."""
     place = {member: axis for axis, member in enumerate(over)}
     order = sorted(range(len(scope)), key=lambda axis: place[scope[axis]])
@@ -584,24 +601,23 @@ def _spread(scope: Scope, table: Floats, over: Scope, sizes: Sequence[int]) -> F
 
 
 class Matrices:
-    """The tables of a block, flat, as stacks of matrices."""
+    """The tables of a block, flat, as stacks of matrices; its message has axes in some `order`."""
 
-    def __init__(self, block: Block, tree: Tree) -> None:
-        self.block, self.tree = block, tree
+    def __init__(self, block: Block, tree: Tree, order: Scope) -> None:
+        self.block, self.tree, self.order = block, tree, order
         _, self.batch, self.inner, self.rows, self.columns = (
             _entries(tree, scope) for scope in block.layout
         )
 
     def message(self, heavy: Floats, light: Floats) -> Floats:
-        """What a block sends: in the order of what it shares."""
+        """What a block sends."""
         product = self._light(light).transpose(0, 2, 1) @ self._heavy(heavy)
-        layout, shared = self.block.layout, self.tree.shared[self.block.top]
-        return permute(product.reshape(-1), layout.message, shared, self.tree.sizes)
+        layout, sizes = self.block.layout, self.tree.sizes
+        return permute(product.reshape(-1), layout.message, self.order, sizes)
 
     def ratios(self, ratio: Floats) -> Floats:
         """What comes from above, [batch, rows, columns]."""
-        layout, shared = self.block.layout, self.tree.shared[self.block.top]
-        ordered = permute(ratio, shared, layout.message, self.tree.sizes)
+        ordered = permute(ratio, self.order, self.block.layout.message, self.tree.sizes)
         return ordered.reshape(self.batch, self.rows, self.columns)
 
     def light_beliefs(self, ratios: Floats, heavy: Floats, light: Floats) -> Floats:
@@ -613,13 +629,10 @@ class Matrices:
     def heavy_adjoint(self, ratios: Floats, light: Floats) -> Floats:
         """What the heavy table is multiplied with, in its order."""
         adjoint = self._light(light) @ ratios
-        scope = self.block.heavy_scope
-        return permute(adjoint.reshape(-1), self.block.layout.heavy, scope, self.tree.sizes)
+        return adjoint.reshape(-1)
 
     def _heavy(self, heavy: Floats) -> Floats:
-        scope, layout = self.block.heavy_scope, self.block.layout
-        ordered = permute(heavy, scope, layout.heavy, self.tree.sizes)
-        return ordered.reshape(self.batch, self.inner, self.columns)
+        return heavy.reshape(self.batch, self.inner, self.columns)
 
     def _light(self, light: Floats) -> Floats:
         summed: Floats = light.reshape(-1, self.batch * self.inner * self.rows).sum(axis=0)

@@ -30,9 +30,12 @@ from orbitmc.exact.blocks import (
     Step,
     Steps,
     children_of,
+    message_orders,
     multiply_tables,
     offsets,
+    permute,
     slab_steps,
+    spread,
     steps_within,
     strides_of,
     sum_onto,
@@ -48,7 +51,7 @@ from orbitmc.exact.small_buckets import (
     send_down,
     send_up,
 )
-from orbitmc.exact.tree import Group, Part, Tree, combine_cutset, group_scopes
+from orbitmc.exact.tree import MOST_SPAN, Group, Part, Tree, combine_cutset, group_scopes
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.fringe import MOST_VARIABLES_TO_ELIMINATE, Table, sum_out_cheapest
@@ -179,9 +182,6 @@ def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Numbers) 
 # Two arithmetics: numbers as they are, and their logarithms.
 
 NO_STATE = "no state is possible: every state has weight 0"
-MOST_SPAN = 600.0
-"""Weights of one bucket may differ by so many nats: products of what is not 0 are doubles then,
-and so are their inverses."""
 
 
 class OutOfTimeError(LimitError):
@@ -283,9 +283,7 @@ class Logarithmic:
         self, pieces: Sequence[tuple[Scope, Floats]], scope: Scope, sizes: Sequence[int]
     ) -> Floats:
         whole = [sizes[member] for member in scope]
-        shaped = [
-            table.reshape([sizes[m] if m in some else 1 for m in scope]) for some, table in pieces
-        ]
+        shaped = [spread(some, table, scope, sizes) for some, table in pieces]
         return np.broadcast_to(sum_of_tables(shaped), whole).reshape(-1)
 
     def sum_out(self, product: Floats) -> Floats:
@@ -444,16 +442,18 @@ def terms_in(
     tree: Tree,
     tables: Sequence[Floats] | Mapping[int, Floats],
     messages: Mapping[int, Floats],
+    orders: Sequence[Scope],
     arithmetic: Arithmetic,
 ) -> list[Term]:
     """What a bucket puts together: factors and messages, small ones a few at a time."""
     terms = []
     for scope, group in tree.groups(bucket.variable):
         pieces = [(tree.scopes[factor], tables[factor]) for factor in group.factors]
-        pieces += [(tree.shared[child], messages[child]) for child in group.children]
-        table = (
-            pieces[0][1] if len(pieces) == 1 else arithmetic.multiply_all(pieces, scope, tree.sizes)
-        )
+        pieces += [(orders[child], messages[child]) for child in group.children]
+        if len(pieces) == 1:
+            scope, table = pieces[0]
+        else:
+            table = arithmetic.multiply_all(pieces, scope, tree.sizes)
         terms.append(Term(scope, group, table, bucket.view(scope, tree.sizes)))
     return terms
 
@@ -478,6 +478,7 @@ class Passes:
         self.layout = lay_out(tree, steps.small)
         self.pool = empty_pool(self.layout.buckets)
         self.small = frozenset(steps.small)
+        self.orders = message_orders(tree, steps.of_region, self.small)
         for factor, segment in self.layout.factor.items():
             self.pool.table[self._place(segment)] = self.tables[factor]
             self.pool.span[segment] = self.spans[factor]
@@ -530,7 +531,7 @@ class Passes:
 
     def terms(self, bucket: Bucket) -> list[Term]:
         """What is put together in a bucket."""
-        return terms_in(bucket, self.tree, self.tables, self.messages, self.arithmetic)
+        return terms_in(bucket, self.tree, self.tables, self.messages, self.orders, self.arithmetic)
 
     def terms_of_draws(self, bucket: Bucket) -> tuple[list[Term], Arithmetic]:
         """What is put together in a bucket; as logarithms, if its products differ too much."""
@@ -541,7 +542,10 @@ class Passes:
         with np.errstate(divide="ignore"):
             tables = {factor: np.log(self.tables[factor]) for factor in factors}
             messages = {child: np.log(self.messages[child]) for child in children}
-        return terms_in(bucket, self.tree, tables, messages, LOGARITHMIC), LOGARITHMIC
+        return (
+            terms_in(bucket, self.tree, tables, messages, self.orders, LOGARITHMIC),
+            LOGARITHMIC,
+        )
 
     def _look_up(self) -> None:
         """Stop if somebody wants that, or time is over."""
@@ -597,10 +601,10 @@ class Passes:
             raise TooWideError
         light = self._product(block.lights, block.layout.light)
         heavy = self._product(block.heavy, block.heavy_scope)
-        return Matrices(block, self.tree).message(heavy, light)
+        return Matrices(block, self.tree, self.orders[block.top]).message(heavy, light)
 
     def _slab_message(self, step: Slabs) -> Floats:
-        bucket = Bucket(step.top, self.tree.shared[step.top], self.tree.sizes)
+        bucket = Bucket(step.top, self.orders[step.top], self.tree.sizes)
         terms = self.terms(bucket)
         if math.fsum(self._span(term.group) for term in terms) > self.most_span:
             raise TooWideError
@@ -631,9 +635,9 @@ class Passes:
 
     def _product(self, group: Group, scope: Scope) -> Floats:
         pieces = [(self.tree.scopes[factor], self.tables[factor]) for factor in group.factors]
-        pieces += [(self.tree.shared[child], self.messages[child]) for child in group.children]
-        if len(pieces) == 1 and pieces[0][0] == scope:
-            return pieces[0][1]
+        pieces += [(self.orders[child], self.messages[child]) for child in group.children]
+        if len(pieces) == 1 and len(pieces[0][0]) == len(scope):
+            return permute(pieces[0][1], pieces[0][0], scope, self.tree.sizes)
         return self.arithmetic.multiply_all(pieces, scope, self.tree.sizes)
 
     def _receive(self, step: Step, needed: set[int]) -> Iterable[tuple[int, Floats]]:
@@ -648,7 +652,8 @@ class Passes:
         return self._receive_slabs(step, needed)
 
     def _receive_block(self, block: Block, needed: set[int]) -> Iterator[tuple[int, Floats]]:
-        matrices, scope = Matrices(block, self.tree), block.layout.light
+        matrices = Matrices(block, self.tree, self.orders[block.top])
+        scope = block.layout.light
         heavy = self._product(block.heavy, block.heavy_scope)
         light = self._product(block.lights, scope)
         ratios = matrices.ratios(self._ratio(block.top))
@@ -672,7 +677,7 @@ class Passes:
             self._tell(block.heavy, block.heavy_scope, adjoint, needed)
 
     def _receive_slabs(self, step: Slabs, needed: set[int]) -> Iterator[tuple[int, Floats]]:
-        bucket = Bucket(step.top, self.tree.shared[step.top], self.tree.sizes)
+        bucket = Bucket(step.top, self.orders[step.top], self.tree.sizes)
         terms = self.terms(bucket)
         told = [
             (term, np.zeros(len(term.table)))
@@ -721,7 +726,7 @@ class Passes:
         tree, sizes = self.tree, self.tree.sizes
         factors = sorted(self.asked.intersection(group.factors))
         children = sorted(needed.intersection(group.children))
-        scopes = [*(tree.scopes[f] for f in factors), *(tree.shared[c] for c in children)]
+        scopes = [*(tree.scopes[f] for f in factors), *(self.orders[c] for c in children)]
         for read, members in group_scopes(scopes, scope, sizes):
             whole = len(scopes) == 1 and read == scope
             part = beliefs if whole else sum_onto(beliefs, scope, read, sizes)

@@ -87,7 +87,9 @@ class MaxElimination:
     def _send(self, variable: int, reduce: Callable[[Floats], Floats]) -> None:
         bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
         message = np.empty(bucket.slabs * bucket.places)
-        terms = terms_in(bucket, self.tree, self.tables, self.messages, LOGARITHMIC)
+        terms = terms_in(
+            bucket, self.tree, self.tables, self.messages, self.tree.shared, LOGARITHMIC
+        )
         for slab, sums in bucket.sums(terms, LOGARITHMIC):
             message[slab * bucket.places : (slab + 1) * bucket.places] = reduce(sums)
         if message.max() == -np.inf:

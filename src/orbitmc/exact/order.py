@@ -40,8 +40,10 @@ def eliminate(neighbours: Neighbours, variable: int) -> set[int]:
     """Join the neighbours of a variable and remove it; gives the neighbours."""
     near = neighbours[variable]
     for member in near:
-        neighbours[member] |= near
-        neighbours[member] -= {member, variable}
+        joined = neighbours[member]
+        joined |= near
+        joined.remove(member)
+        joined.discard(variable)
     return near
 
 

@@ -262,6 +262,9 @@ ENTRIES_PER_SECOND = 2e9
 SHORT, MANY = 0.05, 2e7
 """Seconds of search that nobody notices beside the elimination of so many entries."""
 
+GAIN, IN_VAIN = 0.01, 0.2
+"""These seconds are over sooner where no order costs so much less for such a share of them."""
+
 LARGEST_COST = 2.0**75  # entries of orders that patches do not bring into the reach of any machine
 WORTH_LOADING = 3e7
 """Entries whose elimination takes about as long as loading Numba."""
@@ -325,6 +328,7 @@ class _OrderSearch:
         self.order = np.arange(len(log_sizes))
         self.entries = np.zeros(len(log_sizes))
         self.cost, self.longest, self.interpreted = np.inf, 0.0, 0.0
+        self.cost_before, self.gained = np.inf, 0.0  # the last time that an order cost less
         self.together = np.zeros(len(log_sizes), dtype=np.int64)
         # what the machine does besides is no reason to search less
         self.start, self.clock = working_time(), clock
@@ -336,13 +340,17 @@ class _OrderSearch:
         """Whether there is no time for another order, or none is worth it."""
         left = self.seconds - (working_time() - self.start)
         if left > 0 and self._gets_code():
-            self.longest, self.interpreted = 0.0, self.clock()
+            self.longest, self.interpreted, self.gained = 0.0, self.clock(), 0.0
             return False
         if left < self.longest:
             return True
         entries = self.times * self.cost
         spent = self.clock() - self.interpreted
-        return spent > SHORT * min(1.0, entries / MANY) + entries / ENTRIES_PER_SECOND
+        short = SHORT * min(1.0, entries / MANY)
+        if self.cost < (1.0 - GAIN) * self.cost_before:
+            self.cost_before, self.gained = self.cost, spent
+        short = min(short, self.gained + IN_VAIN * short)
+        return spent > short + entries / ENTRIES_PER_SECOND
 
     def _gets_code(self) -> bool:
         """Load Numba, or the code that tries orders, if that pays and was not done before."""

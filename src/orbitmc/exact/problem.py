@@ -146,14 +146,17 @@ def _full_tables(graph: FactorGraph) -> tuple[list[int], list[Scope], list[Float
     tables: list[Floats] = []
     flat, bounds = graph.scope.tolist(), graph.scope_start.tolist()
     numbers, starts = graph.table_of.tolist(), graph.table_start.tolist()
-    expanded: dict[tuple[object, ...], Floats] = {}  # clauses of a rule are alike
+    expanded: dict[tuple[object, ...], Floats] = {}  # factors that share a table, clauses of a rule
     for factor in range(graph.factors):
         scope = tuple(flat[bounds[factor] : bounds[factor + 1]])
         shape = [sizes[variable] for variable in scope]
         if factor < graph.first_clause:
-            entries = graph.table[starts[numbers[factor]] : starts[numbers[factor] + 1]]
+            kind: tuple[object, ...] = (numbers[factor], *shape)
+            if kind not in expanded:
+                entries = graph.table[starts[numbers[factor]] : starts[numbers[factor] + 1]]
+                expanded[kind] = entries.reshape(shape)
             scopes.append(scope)
-            tables.append(entries.reshape(shape))
+            tables.append(expanded[kind])
         elif len(scope) <= LONGEST_EXPANDED:
             kind = (numbers[factor], *shape, graph.satisfying_of(factor).tobytes())
             if kind not in expanded:
@@ -342,17 +345,25 @@ def _merge_tables(
     The maximum of each table goes into the constant: numbers near 0 keep more digits.
     """
     alike: dict[Scope, list[Floats]] = {}
+    scaled: dict[tuple[int, Scope], tuple[float, Floats]] = {}  # tables that factors share
     taken_off = [constant]
     for scope, table in zip(scopes, tables, strict=True):
         numbers = [place[variable] for variable in scope if variable in place]
-        if len(numbers) < len(scope):
-            table = table.reshape([size for size in table.shape if size > 1])
-        top = float(table.max())
+        axes = tuple(sorted(range(len(numbers)), key=numbers.__getitem__))
+        if (id(table), axes) not in scaled:
+            scaled[id(table), axes] = _scale_table(table, axes)
+        top, ordered = scaled[id(table), axes]
         taken_off.append(top)
         if numbers and top > -np.inf:
-            key = tuple(sorted(numbers))
-            ordered = table if key == tuple(numbers) else table.transpose(np.argsort(numbers))
-            alike.setdefault(key, []).append(ordered - top)
+            alike.setdefault(tuple([numbers[axis] for axis in axes]), []).append(ordered)
     if -np.inf in taken_off:
         raise ContradictionError("no state is possible: a factor allows nothing")
     return exact_sum(taken_off), {key: sum_of_tables(parts) for key, parts in alike.items()}
+
+
+def _scale_table(table: Floats, axes: Scope) -> tuple[float, Floats]:
+    """The largest entry, and the table without it, its axes of several values in some order."""
+    if len(axes) < table.ndim:
+        table = table.reshape([size for size in table.shape if size > 1])
+    top = float(table.max())
+    return top, (table - top if top > -np.inf else table).transpose(axes)

@@ -20,7 +20,7 @@ from orbitmc.errors import LimitError
 from orbitmc.exact.order import find_order
 from orbitmc.exact.plan import ELIMINATION_OVERHEAD
 from orbitmc.exact.problem import Problem, Scope
-from orbitmc.exact.tree import ENTRY, Tree, build_tree
+from orbitmc.exact.tree import ENTRY, MOST_SPAN, Tree, build_tree
 
 Shape = tuple[int, ...]
 
@@ -137,11 +137,14 @@ def template(
     }
     free = [variable for variable in range(len(problem.sizes)) if variable not in column_of]
     renumbered = {variable: number for number, variable in enumerate(free)}
-    left = replace(
-        problem,
-        sizes=tuple(problem.sizes[variable] for variable in free),
+    left = Problem(
+        sizes=tuple([problem.sizes[variable] for variable in free]),
         scopes=tuple(dict.fromkeys(_free_scopes(problem.scopes, renumbered))),
         tables=(),
+        constant=0.0,
+        cardinality=(),
+        possible=(),
+        place=(),
     )
     order = _order(left, seconds, most) if order is None else order
     tree = build_tree(left, order)
@@ -174,6 +177,8 @@ def _tie_scopes(problem: Problem, scopes: Sequence[Scope]) -> Problem:
     """The same problem with factors that change nothing, and have some variables together."""
     free = [tuple(p for v in scope if (p := problem.place[v]) >= 0) for scope in scopes]
     new = [scope for scope in dict.fromkeys(free) if scope]
+    if not new:
+        return problem
     return replace(
         problem,
         scopes=(*problem.scopes, *new),
@@ -192,10 +197,7 @@ def _order(left: Problem, seconds: float, most: float) -> list[int]:
 
 
 def _free_scopes(scopes: Sequence[Scope], renumbered: Mapping[int, int]) -> list[Scope]:
-    free = (
-        tuple(renumbered[variable] for variable in scope if variable in renumbered)
-        for scope in scopes
-    )
+    free = [tuple([renumbered[v] for v in scope if v in renumbered]) for scope in scopes]
     return [scope for scope in free if scope]
 
 
@@ -219,21 +221,19 @@ def _pieces(
     for scope, table in zip(problem.scopes, problem.tables, strict=True):
         known = [axis for axis, variable in enumerate(scope) if variable in column_of]
         free = [axis for axis, variable in enumerate(scope) if variable not in column_of]
-        variable_at = {axis: renumbered[scope[axis]] for axis in free}
-        free.sort(key=lambda axis: position[variable_at[axis]])
+        free.sort(key=lambda axis: position[renumbered[scope[axis]]])
         shape = [table.shape[axis] for axis in known]
-        flat = table.transpose(free + known).reshape([table.shape[axis] for axis in free] + [-1])
-        steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
-        columns = tuple(column_of[scope[axis]] for axis in known)
+        ordered = np.ascontiguousarray(table.transpose(free + known))
+        steps = tuple([math.prod(shape[k + 1 :]) for k in range(len(shape))])
+        columns = tuple([column_of[scope[axis]] for axis in known])
         if not free:
-            decided.append(Piece(np.ascontiguousarray(flat), columns, tuple(steps)))
+            decided.append(Piece(ordered.reshape(-1), columns, steps))
             continue
-        bucket = variable_at[free[0]]
+        members = [renumbered[scope[axis]] for axis in free]
+        bucket = members[0]
         axes = (bucket, *tree.shared[bucket])
-        members = {variable_at[axis] for axis in free}
         seen_as = [tree.sizes[axis] if axis in members else 1 for axis in axes]
-        shaped = np.ascontiguousarray(flat.reshape([*seen_as, flat.shape[-1]]))
-        pieces[bucket].append(Piece(shaped, columns, tuple(steps)))
+        pieces[bucket].append(Piece(ordered.reshape(*seen_as, -1), columns, steps))
     return decided, [_together(members) or _nothing(tree, v) for v, members in enumerate(pieces)]
 
 
@@ -265,22 +265,53 @@ def _step(variable: int, tree: Tree, pieces: list[Piece], likelihood: int) -> St
     return Step(variable, tuple(pieces), tuple(children), likelihood, tuple(range(1, len(axes))))
 
 
-# Up and down through a template, all rows at once; logarithms upward, probabilities downward.
+# Up and down through a template, all rows at once: weights upward, probabilities downward.
 #
-# Upward, each bucket leaves behind how probable its values are given what it shares with the bucket
-# above. Downward these are multiplied: nothing overflows, and what is lost is below the smallest
-# double.
+# Upward, each bucket multiplies its terms and sums its variable out. Downward, the products
+# are multiplied with how probable what is shared is, over these sums: nothing overflows, and what
+# is lost is below the smallest double. Sums are scaled where they might get out of hand. Where the
+# terms of a bucket differ by more than doubles hold, it adds up their logarithms.
+
+MOST_UNSCALED = 50.0  # nats by which the entries of a sum may differ that nobody has looked at
+
+
+class Weights(NamedTuple):
+    """A table, last axis rows: entries that are not 0 lie between exp(`low`) and exp(`high`).
+
+    It holds logarithms if these are more than `MOST_SPAN` apart.
+    """
+
+    table: Floats
+    low: float
+    high: float = 0.0
+
+    @property
+    def is_wide(self) -> bool:
+        return self.high - self.low > MOST_SPAN
+
+    def logs(self) -> Floats:
+        return self.table if self.is_wide else np.log(self.table)
+
+
+class Bucket(NamedTuple):
+    """What a bucket multiplies, [value, shared values, row], and what that sums to.
+
+    Each column may be on a scale of its own; columns of zeros sum to 1.
+    """
+
+    product: Floats
+    sums: Floats
 
 
 @dataclass(frozen=True)
 class Upward:
-    """Per bucket the probabilities of its values given what it shares; and each row's log Z.
+    """All buckets; and each row's log Z.
 
     The last axis of everything is rows, or has length 1 where rows make no difference. `parts`
     add up to log Z; it is minus infinity for rows that are impossible.
     """
 
-    conditionals: dict[int, Floats]
+    buckets: dict[int, Bucket]
     parts: list[Floats]
 
     def log_z(self) -> Floats:
@@ -296,22 +327,28 @@ class Elimination:
 
     def __init__(self, template: Template) -> None:
         self.template = template
-        self.messages: dict[int, Floats] = {}
-        self.conditionals: dict[int, Floats] = {}
-        live = []
-        for step in template.steps:
-            if is_live(step, self.messages):
-                live.append(step)
-            else:
-                self._send(step, self.messages, self.conditionals, np.zeros((0, 1), np.int64), ())
-        self.live = tuple(live)
+        self.messages: dict[int, Weights] = {}
+        self.buckets: dict[int, Bucket] = {}
+        self.scales: list[Floats] = []
+        self.live: list[tuple[Step, list[tuple[Piece, float]]]] = []
+        nothing = np.zeros((0, 1), np.int64)
+        with np.errstate(divide="ignore"):
+            for step in template.steps:
+                pieces = [_load_piece(piece) for piece in step.pieces]
+                if is_live(step, self.messages):
+                    self.live.append((step, pieces))
+                else:
+                    terms = _terms(step, pieces, self.messages, nothing, ())
+                    _send(step, terms, self.messages, self.buckets, self.scales)
 
     @property
     def bytes_held(self) -> int:
         """What is kept for all rows."""
-        pieces = (piece.table for step in self.template.steps for piece in step.pieces)
-        tables = (*self.messages.values(), *self.conditionals.values(), *pieces)
-        return sum(table.nbytes for table in tables)
+        pieces = [piece.table for step in self.template.steps for piece in step.pieces]
+        pieces += [piece.table for _, loaded in self.live for piece, _ in loaded]
+        messages = (message.table for message in self.messages.values())
+        buckets = (bucket.product for bucket in self.buckets.values())
+        return sum(table.nbytes for table in (*messages, *buckets, *pieces))
 
     def upward(
         self,
@@ -324,33 +361,25 @@ class Elimination:
         `likelihoods` are log-weights [value, row] of the possible values of soft variables. Between
         tables, `check` may end it.
         """
-        messages, conditionals = dict(self.messages), dict(self.conditionals)
-        for step in self.live:
-            check()
-            self._send(step, messages, conditionals, rows, likelihoods)
-        template = self.template
-        roots = (messages[root] for root in template.tree.roots)
-        parts = [np.full(1, template.problem.constant), *roots]
+        template, scales = self.template, list(self.scales)
+        messages, buckets = dict(self.messages), dict(self.buckets)
+        with np.errstate(divide="ignore"):
+            likely = [_scale_logs(logs) for logs in likelihoods]
+            for step, pieces in self.live:
+                check()
+                terms = _terms(step, pieces, messages, rows, [weights for weights, _ in likely])
+                _send(step, terms, messages, buckets, scales)
+            roots = [messages[root].logs() for root in template.tree.roots]
+        parts = [np.full(1, template.problem.constant), *roots, *scales]
         parts += [piece.of_rows(rows) for piece in template.decided]
-        parts += [likelihoods[k][0] for k in template.decided_soft]
-        return Upward(conditionals, parts)
-
-    def _send(
-        self,
-        step: Step,
-        messages: dict[int, Floats],
-        conditionals: dict[int, Floats],
-        rows: Numbers,
-        likelihoods: Sequence[Floats],
-    ) -> None:
-        total = add_pieces(step, messages, rows, likelihoods)
-        conditionals[step.variable], messages[step.variable] = _sum_bucket(total, step)
+        parts += [scale for _, scale in likely]
+        return Upward(buckets, parts)
 
     def marginals(self, upward: Upward, wanted: Iterable[int]) -> dict[int, Floats]:
         """Probabilities [value, row] of some variables of the tree; zeros in impossible rows."""
         tables: dict[int, Floats] = {}
         for step, joint in self._downward(upward, frozenset(wanted)):
-            tables[step.variable] = joint.sum(axis=step.axes) if step.axes else joint
+            tables[step.variable] = np.add.reduce(joint, axis=step.axes) if step.axes else joint
         return tables
 
     def joints(self, upward: Upward, scopes: Sequence[Scope]) -> list[Floats]:
@@ -378,12 +407,13 @@ class Elimination:
         state: dict[int, Numbers] = {}
         for step in reversed(self.template.steps):
             check_interrupt()
-            conditional = upward.conditionals[step.variable]
-            row = np.arange(rows) if conditional.shape[-1] == rows else np.zeros(rows, np.int64)
+            product = upward.buckets[step.variable].product
+            row = np.arange(rows) if product.shape[-1] == rows else np.zeros(rows, np.int64)
             shared = (state[member] for member in self.template.tree.shared[step.variable])
             place: Any = (slice(None), *shared, np.broadcast_to(row, (copies, rows)))
-            below = np.cumsum(conditional[place][:-1], axis=0)
-            state[step.variable] = (below <= rng.random((copies, rows))).sum(axis=0)
+            below = np.cumsum(product[place], axis=0)
+            level = below[-1] * rng.random((copies, rows))
+            state[step.variable] = (below[:-1] <= level).sum(axis=0)
         return state
 
     def likely_state(self, upward: Upward) -> dict[int, int]:
@@ -395,7 +425,7 @@ class Elimination:
         for step in reversed(self.template.steps):
             shared = self.template.tree.shared[step.variable]
             place: Any = (slice(None), *(state[member] for member in shared), 0)
-            state[step.variable] = int(upward.conditionals[step.variable][place].argmax())
+            state[step.variable] = int(upward.buckets[step.variable].product[place].argmax())
         return state
 
     def _downward(self, upward: Upward, wanted: Set[int]) -> Iterator[tuple[Step, Floats]]:
@@ -406,14 +436,13 @@ class Elimination:
             if step.variable not in needed:
                 continue
             check_interrupt()
-            joint = upward.conditionals[step.variable]
-            if step.variable in beliefs:
-                joint = joint * beliefs.pop(step.variable)
+            product, sums = upward.buckets[step.variable]
+            joint = product * (beliefs.pop(step.variable, 1.0) / sums)
             if step.variable in wanted:
                 yield step, joint
             for child in step.children:
                 if child.variable in needed:
-                    beliefs[child.variable] = joint.sum(axis=child.unknown)
+                    beliefs[child.variable] = np.add.reduce(joint, axis=child.unknown)
 
 
 def add_pieces(
@@ -431,22 +460,104 @@ def add_pieces(
     return np.asarray(total)
 
 
-def is_live(step: Step, done: dict[int, Floats]) -> bool:
+def is_live(step: Step, done: Mapping[int, object]) -> bool:
     """Whether rows make a difference to a bucket."""
     reads_rows = step.likelihood >= 0 or any(piece.columns for piece in step.pieces)
     return reads_rows or any(child.variable not in done for child in step.children)
 
 
-def _sum_bucket(total: Floats, step: Step) -> tuple[Floats, Floats]:
-    """Sum a bucket's variable out: its conditional probabilities, and the message."""
+def _load_piece(piece: Piece) -> tuple[Piece, float]:
+    """A piece as weights, and the logarithm of the smallest."""
+    table, low, _ = _as_weights(piece.table)
+    return Piece(table, piece.columns, piece.steps), low
+
+
+def _as_weights(logs: Floats) -> Weights:
+    """Weights, given as logarithms that are at most 0."""
+    low = float(logs.min())
+    if low == -np.inf:
+        low = float(logs.min(where=logs > -np.inf, initial=0.0))
+    return Weights(logs if -low > MOST_SPAN else np.exp(logs), low)
+
+
+def _scale_logs(logs: Floats) -> tuple[Weights, Floats]:
+    """Weights [..., row] given as logarithms, and what was subtracted in each row."""
+    top: Floats = logs.max(axis=tuple(range(logs.ndim - 1)))
+    return _as_weights(logs - np.where(np.isneginf(top), 0.0, top)), top
+
+
+def _terms(
+    step: Step,
+    pieces: Iterable[tuple[Piece, float]],
+    messages: Mapping[int, Weights],
+    rows: Numbers,
+    likelihoods: Sequence[Weights],
+) -> list[Weights]:
+    """What a bucket multiplies, [value, shared values, row]."""
+    terms = []
+    if step.likelihood >= 0:
+        likely = likelihoods[step.likelihood]
+        shaped = likely.table.reshape(len(likely.table), *(1 for _ in step.axes), -1)
+        terms.append(likely._replace(table=shaped))
+    for child in step.children:
+        table, low, high = messages[child.variable]
+        terms.append(Weights(table.reshape(*child.shape, -1), low, high))
+    terms += [Weights(piece.of_rows(rows), low) for piece, low in pieces]
+    return terms
+
+
+def _send(
+    step: Step,
+    terms: Sequence[Weights],
+    messages: dict[int, Weights],
+    buckets: dict[int, Bucket],
+    scales: list[Floats],
+) -> None:
+    """Multiply the terms of a bucket and sum its variable out; keep the scale of the message."""
+    low, high = sum([term.low for term in terms]), sum([term.high for term in terms])
+    if high - low > MOST_SPAN:
+        bucket, logs = _sum_logs(terms)
+        message, scale = _scale_logs(logs)
+        scales.append(scale)
+    else:
+        bucket, sums = _sum_weights(terms)
+        message = Weights(sums, low, high + math.log(len(bucket.product)))
+        if message.high - low > MOST_UNSCALED:
+            message, scale = _scale(sums)
+            scales.append(scale)
+    buckets[step.variable], messages[step.variable] = bucket, message
+
+
+def _sum_weights(terms: Sequence[Weights]) -> tuple[Bucket, Floats]:
+    product = terms[0].table
+    for term in terms[1:]:
+        product = product * term.table
+    sums = np.add.reduce(product, axis=0)
+    has_zeros = np.count_nonzero(sums) < sums.size
+    return Bucket(product, np.where(sums == 0.0, 1.0, sums) if has_zeros else sums), sums
+
+
+def _sum_logs(terms: Sequence[Weights]) -> tuple[Bucket, Floats]:
+    """The same by logarithms; each column of the bucket is on a scale of its own."""
+    total = terms[0].logs()
+    for term in terms[1:]:
+        total = total + term.logs()
     top = total.max(axis=0)
-    possible = bool(np.isfinite(top).all())
-    shift = top if possible else np.where(np.isneginf(top), 0.0, top)
-    conditional = np.exp(total - shift)
-    mass = conditional.sum(axis=0)
-    conditional /= mass if possible else np.where(mass == 0.0, 1.0, mass)
-    with np.errstate(divide="ignore"):
-        return conditional, np.log(mass) + shift
+    shift = np.where(np.isneginf(top), 0.0, top)
+    product = np.exp(total - shift)
+    sums = np.add.reduce(product, axis=0)
+    return Bucket(product, np.where(sums == 0.0, 1.0, sums)), np.log(sums) + shift
+
+
+def _scale(sums: Floats) -> tuple[Weights, Floats]:
+    """Weights [..., row] divided by the largest in each row, and the logarithms of these."""
+    top = sums.max(axis=tuple(range(sums.ndim - 1)))
+    top[top == 0.0] = 1.0
+    table = sums / top
+    low = float(table.min())
+    if low == 0.0:
+        low = float(table.min(where=table > 0.0, initial=1.0))
+    return Weights(table, math.log(low)), np.log(top)
 
 
 # Which rows are eliminated together: those that observe the same variables.

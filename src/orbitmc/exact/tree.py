@@ -14,6 +14,9 @@ from orbitmc.exact.order import eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope
 
 SMALL_TABLE = 2**12  # entries of a table that is cheaper made once than read in parts
+MOST_SPAN = 600.0
+"""Weights of one bucket may differ by so many nats: products of what is not 0 are doubles then,
+and so are their inverses."""
 
 
 class Group(NamedTuple):

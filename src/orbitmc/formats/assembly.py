@@ -49,11 +49,7 @@ class Assembly:
         with attribute_to_file(self._source):
             for rows in runs(np.frombuffer(entries) for entries in self._tables):
                 self._builder.add_tables(rows)
-            first = 0
-            for scopes in runs(self._scopes):
-                tables = self._table_of[first : first + len(scopes)]
-                self._builder.add_factors(scopes, tables)
-                first += len(scopes)
+            self._builder.add_factors_of_any_arity(self._scopes, self._table_of)
             return self._builder.build()
 
 
@@ -157,6 +153,7 @@ def network_model(
     gates = [block for block in blocks.values() if isinstance(block, Influences)]
     whole = {**domains, **add_helpers(gates, domains)}
     assembly, helper = Assembly([len(values) for values in whole.values()], source), len(domains)
+    known: dict[int, int] = {}  # numbers of tables that several blocks have
     for child, block in blocks.items():
         if isinstance(block, Influences):
             for link_scope, weights in block.chain(helper, number):
@@ -164,8 +161,10 @@ def network_model(
             helper += block.helpers
             continue
         scope = [number[name] for name in [*block.parents, child]]
-        rows = np.asarray(block.table, dtype=np.float64).reshape(-1, len(domains[child]))
-        assembly.add_factor(scope, assembly.table(normalise_rounded_rows(rows)))
+        if id(block.table) not in known:
+            rows = np.asarray(block.table, dtype=np.float64).reshape(-1, len(domains[child]))
+            known[id(block.table)] = assembly.table(normalise_rounded_rows(rows))
+        assembly.add_factor(scope, known[id(block.table)])
     model = Model(assembly.build(), tuple(whole), tuple(whole.values()), order=tuple(domains))
     return network_of_rows(model)
 

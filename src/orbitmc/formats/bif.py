@@ -52,6 +52,13 @@ BIF_NUMBERS = re.compile(r'[^;{}()\[\]|"]*')
 BIF_WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 BIF_ROW = re.compile(r'\s*+\(([^;{}()\[\]|"]*+)\)([^;{}()\[\]|"]*+);')
 BIF_END = re.compile(r"\s*+\}")
+LISTED = r"""([^;{}()\[\]|"]*+)"""  # words between commas, or numbers
+BIF_VARIABLE = re.compile(
+    rf"\s*+({BARE}++)\s*+\{{\s*+type\s++discrete\s*+\[\s*+(\d++)\s*+\]\s*+\{{{LISTED}\}}\s*+;\s*+\}}",
+    re.IGNORECASE,
+)
+BIF_SCOPE = re.compile(r"""([^;{}()\[\]"]*+)\)""")
+BIF_TABLE = re.compile(rf"\s*+table\b{LISTED};\s*+\}}", re.IGNORECASE)
 SPACE = re.compile(r"\s*")
 MOST_WORDS = 1000  # of a name without quotes
 
@@ -63,6 +70,7 @@ class Scanner:
         self.text = text
         self.content = _without_comments(text)
         self.offset = 0
+        self.tables: dict[tuple[str, tuple[Sequence[str], ...]], Floats] = {}
 
     @property
     def at(self) -> int:
@@ -182,6 +190,10 @@ class Scanner:
         if end := BIF_END.match(self.content, offset):
             self.offset = end.end()
 
+    def plain(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """What stands here, if it looks as most files write it; whoever wants it takes it."""
+        return pattern.match(self.content, self.offset)
+
     def error(self, at: int, message: str) -> InputError:
         return self.text.error(at, message)
 
@@ -227,6 +239,7 @@ def _blank(match: re.Match[str]) -> str:
 
 # The body of a probability block of BIF: rows, a default, or one table.
 
+LONGEST_KNOWN = 2000  # characters of a block that is not read again where the same text comes back
 SHORTEST_ROW = 5  # characters, as of `(a)1;`
 ROWS_AT_ONCE = 512
 
@@ -236,10 +249,17 @@ BYTES_PER_ENTRY = 32
 
 def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[str]]) -> Floats:
     """Read a block for parents and, last, a child with these values; gives a row per parents."""
-    sizes = [len(domain) for domain in values]
     scanner.take("{")
-    if (plain := _read_plain_rows(scanner, values)) is not None:
+    end = scanner.content.find("}", scanner.offset, scanner.offset + LONGEST_KNOWN) + 1
+    known = scanner.content[scanner.offset : end], tuple(values)
+    if (plain := scanner.tables.get(known)) is not None:
+        scanner.offset = end
         return plain
+    if (plain := _read_plain_rows(scanner, values)) is not None:
+        if end:
+            scanner.tables[known] = plain
+        return plain
+    sizes = [len(domain) for domain in values]
     rows, default, table = _read_body(scanner, values)
     if table:
         return _child_last(scanner, at, child, table, sizes[-1])
@@ -263,6 +283,8 @@ def _read_plain_rows(scanner: Scanner, values: Sequence[Sequence[str]]) -> Float
     What is wrong with that is found by whoever reads it piece by piece.
     """
     begun, count = scanner.offset, math.prod(len(domain) for domain in values[:-1])
+    if count == 1 and (plain := scanner.plain(BIF_TABLE)):
+        return _read_plain_table(scanner, plain, len(values[-1]))
     if count * SHORTEST_ROW > len(scanner.content) - begun:
         return None
     parents = [
@@ -289,6 +311,18 @@ def _read_plain_rows(scanner: Scanner, values: Sequence[Sequence[str]]) -> Float
     if len(rows) != count or scanner.offset == begun or not (table >= 0.0).all():
         scanner.offset = begun
         return None
+    return table
+
+
+def _read_plain_table(scanner: Scanner, plain: re.Match[str], size: int) -> Floats | None:
+    """The only row of a table, if nothing is wrong with it."""
+    try:
+        table = _plain_weights([plain[1]], size)
+    except ValueError:
+        return None
+    if not (table >= 0.0).all():
+        return None
+    scanner.offset = plain.end()
     return table
 
 
@@ -419,6 +453,12 @@ def _skip_network(scanner: Scanner) -> None:
 
 def _read_variable(scanner: Scanner, network: bayes.BayesianNetwork) -> None:
     at = scanner.at
+    if (plain := scanner.plain(BIF_VARIABLE)) and plain[1] not in network.domains:
+        words = _words(plain[3])
+        if words and len(set(words)) == len(words) == parse_count(plain[2]):
+            scanner.offset = plain.end()
+            network.declare(plain[1], words)
+            return
     name = scanner.phrase("{", "the name of a variable")
     if name in network.domains:
         raise scanner.error(at, f"variable {quote(name)} is declared twice")
@@ -432,6 +472,12 @@ def _read_variable(scanner: Scanner, network: bayes.BayesianNetwork) -> None:
     if not values:
         raise scanner.error(at, f"variable {quote(name)} has no `type discrete [ n ] {{ ... }};`")
     network.declare(name, values)
+
+
+def _words(text: str) -> list[str]:
+    """Words between commas; none, if something between commas is not one word."""
+    words = [piece.split() for piece in text.split(",")]
+    return [word for word, *_ in words] if all(len(piece) == 1 for piece in words) else []
 
 
 def _read_values(scanner: Scanner) -> list[str]:
@@ -477,6 +523,11 @@ def _read_probability(scanner: Scanner, network: bayes.BayesianNetwork, memory: 
 def _read_scope(scanner: Scanner, network: bayes.BayesianNetwork) -> list[str]:
     scope: list[str] = []
     known = network.domains
+    if plain := scanner.plain(BIF_SCOPE):
+        names = _words(plain[1].replace("|", ",", 1))
+        if names and len({*names} & known.keys()) == len(names):
+            scanner.offset = plain.end()
+            return names
     while not scanner.accept(")"):
         at = scanner.at
         name = scanner.known_name("a variable", known, network.beginnings)

@@ -1,11 +1,12 @@
 """Build a factor graph piece by piece, checking each piece at the door."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orbitmc._util.arrays import Floats, floats, indices, readonly, starts
+from orbitmc._util.arrays import Floats, Numbers, floats, indices, readonly, starts
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph, incidence, strides
 
@@ -35,7 +36,7 @@ class Builder:
         self._cardinality = sizes
         self._tables: list[Floats] = []
         self._table_sizes: list[int] = []
-        self._scopes: list[tuple[IntRows, NDArray[np.int64]]] = []
+        self._scopes: list[tuple[Numbers, Numbers, Numbers]] = []
         self._clauses: list[tuple[IntRows, IntRows, NDArray[np.int64]]] = []
         self._factors = 0
         self.constant = 0.0
@@ -61,7 +62,7 @@ class Builder:
     def add_factor(self, scope: Sequence[int], log_potentials: ArrayLike) -> None:
         """Add one factor with a table of its own, last variable of the scope fastest."""
         scope_row = np.asarray(scope, dtype=np.int64).reshape(1, -1)
-        self._check_scopes(scope_row)
+        self._check_scopes(scope_row, (0,))
         wanted = tuple(int(self._cardinality[variable]) for variable in scope)
         shape = np.shape(log_potentials)
         if len(shape) != 1 and shape != wanted:
@@ -75,23 +76,44 @@ class Builder:
         """Add many factors of one arity: a row of variables and a table number for each."""
         rows = np.atleast_2d(np.asarray(scopes, dtype=np.int64))
         numbers = np.broadcast_to(np.asarray(tables, dtype=np.int64), (len(rows),))
-        self._check_scopes(rows)
-        if rows.shape[1] > MOST_AXES:
+        self._check_factors(rows, numbers, range(len(rows)))
+        self._scopes.append((np.full(len(rows), rows.shape[1]), rows.reshape(-1), numbers))
+        self._factors += len(rows)
+
+    def add_factors_of_any_arity(
+        self, scopes: Sequence[Sequence[int]], tables: Sequence[int]
+    ) -> None:
+        """Add many factors: some variables and a table number for each."""
+        numbers = np.array(tables, dtype=np.int64)
+        arities = np.array([*map(len, scopes)], dtype=np.int64)
+        scope = np.array([*itertools.chain.from_iterable(scopes)], dtype=np.int64)
+        start = np.cumsum(arities) - arities
+        for arity in np.unique(arities).tolist():
+            some = np.flatnonzero(arities == arity)
+            rows = scope[start[some, None] + np.arange(arity)]
+            self._check_factors(rows, numbers[some], some)
+        self._scopes.append((arities, scope, numbers))
+        self._factors += len(arities)
+
+    def _check_factors(
+        self, rows: IntRows, tables: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]
+    ) -> None:
+        """Refuse new factors that do not fit their tables; they come at these places."""
+        self._check_scopes(rows, places)
+        if len(rows) and rows.shape[1] > MOST_AXES:
             raise InputError(
-                f"factor {self._factors} reads {rows.shape[1]} variables, a table at most "
-                f"{MOST_AXES}"
+                f"factor {self._factors + places[0]} reads {rows.shape[1]} variables, a table at "
+                f"most {MOST_AXES}"
             )
         wanted = np.prod(self._cardinality[rows].astype(np.float64), axis=1)
-        sizes = self._sizes_of(numbers)
+        sizes = self._sizes_of(tables)
         wrong = np.flatnonzero(wanted != sizes)
         if len(wrong):
             factor = wrong[0]
             raise InputError(
-                f"factor {self._factors + factor} over {rows[factor].tolist()} needs "
+                f"factor {self._factors + places[factor]} over {rows[factor].tolist()} needs "
                 f"{wanted[factor]:.0f} table entries, got {sizes[factor]}"
             )
-        self._scopes.append((rows, numbers))
-        self._factors += len(rows)
 
     def add_clause(self, scope: Sequence[int], satisfying: Sequence[int], weight: float) -> None:
         """Add one clause: it earns `weight` when any variable has its satisfying value.
@@ -106,7 +128,7 @@ class Builder:
         rows = np.atleast_2d(np.asarray(scopes, dtype=np.int64))
         values = np.atleast_2d(np.asarray(satisfying, dtype=np.int64))
         numbers = np.broadcast_to(np.asarray(tables, dtype=np.int64), (len(rows),))
-        self._check_scopes(rows)
+        self._check_scopes(rows, range(len(rows)))
         if values.shape != rows.shape:
             raise InputError(f"clauses need a satisfying value for each of {rows.shape} variables")
         wrong = np.argwhere((values < 0) | (values >= self._cardinality[rows]))
@@ -127,12 +149,12 @@ class Builder:
             return np.array(self._table_sizes, dtype=np.int64)[tables]
         return np.array([self._table_sizes[table] for table in tables.tolist()], dtype=np.int64)
 
-    def _check_scopes(self, rows: IntRows) -> None:
+    def _check_scopes(self, rows: IntRows, places: Sequence[int] | NDArray[np.int64]) -> None:
         wrong = np.flatnonzero(((rows < 0) | (rows >= len(self._cardinality))).any(axis=1))
         if len(wrong):
             raise InputError(
-                f"factor {self._factors + wrong[0]} reads {rows[wrong[0]].tolist()}, but the "
-                f"variables are 0 to {len(self._cardinality) - 1}"
+                f"factor {self._factors + places[wrong[0]]} reads {rows[wrong[0]].tolist()}, but "
+                f"the variables are 0 to {len(self._cardinality) - 1}"
             )
         if (rows[:, 1:] > rows[:, :-1]).all():
             return
@@ -140,19 +162,20 @@ class Builder:
         repeated = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if len(repeated):
             raise InputError(
-                f"factor {self._factors + repeated[0]} reads a variable twice: "
+                f"factor {self._factors + places[repeated[0]]} reads a variable twice: "
                 f"{rows[repeated[0]].tolist()}"
             )
 
     def build(self) -> FactorGraph:
         """Give the finished graph: tables first, then clauses, in the order they were added."""
-        blocks = [(rows, numbers) for rows, numbers in self._scopes]
-        blocks += [(rows, numbers) for rows, _, numbers in self._clauses]
-        first_clause = sum(len(rows) for rows, _ in self._scopes)
-        lengths = np.concatenate(
-            [np.zeros(0, np.int64)] + [np.full(len(rows), rows.shape[1]) for rows, _ in blocks]
-        )
-        scope = indices(_flatten([rows for rows, _ in blocks]))
+        blocks = list(self._scopes)
+        blocks += [
+            (np.full(len(rows), rows.shape[1]), rows.reshape(-1), numbers)
+            for rows, _, numbers in self._clauses
+        ]
+        first_clause = sum(len(arities) for arities, _, _ in self._scopes)
+        lengths = _flatten([arities for arities, _, _ in blocks])
+        scope = indices(_flatten([scope for _, scope, _ in blocks]))
         satisfying = np.zeros(len(scope), dtype=np.uint32)
         wanted = _flatten([values for _, values, _ in self._clauses])
         satisfying[len(scope) - len(wanted) :] = wanted
@@ -163,7 +186,7 @@ class Builder:
             scope_start=scope_start,
             scope=scope,
             stride=strides(cardinality, scope_start, scope, first_clause),
-            table_of=indices(_flatten([numbers for _, numbers in blocks])),
+            table_of=indices(_flatten([numbers for _, _, numbers in blocks])),
             table_start=starts(np.array(self._table_sizes, dtype=np.int64)),
             table=floats(np.concatenate([*self._tables, np.zeros(0)])),
             first_clause=first_clause,

@@ -268,7 +268,15 @@ def widths(low: Floats, high: Floats) -> Floats:
 
 def large_tables(graph: FactorGraph) -> NDArray[np.bool_]:
     """Which tables have entries far apart, or far from 0: others are lost in sums with them."""
+    if _are_near(graph.table):
+        return np.zeros(len(graph.table_start) - 1, np.bool_)
     return _are_large(*extremes(graph))
+
+
+def _are_near(entries: Floats) -> bool:
+    """Whether all entries are near each other and near 0, whichever tables they belong to."""
+    finite = entries[np.isfinite(entries)]
+    return float(finite.max(initial=0.0)) - float(finite.min(initial=0.0)) <= WIDEST
 
 
 def large_rows(tables: Floats) -> NDArray[np.bool_]:
@@ -291,6 +299,8 @@ def large_factors(graph: FactorGraph) -> NDArray[np.int64]:
 
 def require_narrow(graph: FactorGraph) -> None:
     """Refuse a graph whose log-potentials cannot be added up; no `hardened` model is one."""
+    if _are_near(graph.table):
+        return
     low, high = extremes(graph)
     wrong = np.flatnonzero(_are_large(low / COLDEST, high / COLDEST)[graph.table_of])
     if len(wrong):

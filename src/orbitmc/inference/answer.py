@@ -186,11 +186,8 @@ def cells_of(query: Query[Answer]) -> View:
 
 def _wants_other_kernels(settings: Settings) -> bool:
     """Whether settings name a method, or shape one."""
-    return settings.method != "auto" or any(
-        getattr(settings, option.name) != option.default
-        for option in settings_of(Settings).values()
-        if option.methods
-    )
+    known = settings_of(Settings)
+    return settings.method != "auto" or any(known[name].methods for name in settings.changes)
 
 
 def in_relations(query: Query[Answer]) -> Query[Answer]:

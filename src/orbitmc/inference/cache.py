@@ -6,13 +6,14 @@ tables. So the second question about the same variables starts with all of that 
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -173,9 +174,7 @@ class CachedElimination:
         flat /= np.repeat(np.add.reduceat(flat, layout.start), layout.sizes)
         if not np.isfinite(flat).all():
             return None
-        columns = replace(
-            certain_columns(layout.names, layout.values, flat, EXACT), verdict=layout.verdict
-        )
+        columns = certain_columns(layout.names, layout.values, flat, layout.verdict)
         return Marginals(columns, self.about)
 
     def tables(self, scopes: Sequence[Scope]) -> list[Floats]:
@@ -402,7 +401,7 @@ def _layout(model: Model, elimination: Elimination, names: Names) -> Layout:
     template, domains = elimination.template, model.domains()
     chosen = model.order if names is None else names
     sizes = [len(domains[name]) for name in chosen]
-    start = dict(zip(chosen, np.cumsum([0, *sizes])[:-1].tolist(), strict=True))
+    start = dict(zip(chosen, itertools.accumulate(sizes, initial=0), strict=False))
     decided = np.zeros(sum(sizes))
     for name, observed in model.observed.items():
         if name in start:

@@ -3,8 +3,8 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, fields, replace
-from functools import wraps
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, get_args
 
@@ -254,13 +254,16 @@ class Settings:
         settled = any(x is not None for x in choices)
         return settled or bool(self.generators) or self.base != "gibbs"
 
+    @cached_property
+    def changes(self) -> Mapping[str, Any]:
+        """The settings that are not the usual ones."""
+        every = settings_of(Settings).values()
+        values = {option.name: getattr(self, option.name) for option in every}
+        return {each.name: values[each.name] for each in every if values[each.name] != each.default}
+
     def changed(self) -> dict[str, Any]:
         """The settings of a question that are not the usual ones: those to ask it again with."""
-        return {
-            each.name: value
-            for each in fields(self)
-            if each.name not in LOCAL and (value := getattr(self, each.name)) != each.default
-        }
+        return {name: value for name, value in self.changes.items() if name not in LOCAL}
 
     def schedule(self) -> Schedule:
         given = any(getattr(self, end) is not None for end in ENDS)
@@ -346,16 +349,16 @@ class Options(TypedDict, total=False):
 
 def merge_options(settings: Settings | None, options: Options) -> Settings:
     """Settings with some of them changed."""
-    if settings is None:
-        settings = Settings()
-    elif isinstance(settings, Settings):
+    if isinstance(settings, Settings):
         require_values(settings)
-    else:
+    elif settings is not None:
         raise InputError(f"settings: expected om.Settings, not {settings!r}; others are keywords")
     for name, value in options.items():
         known = settings_of(Settings)[name]
         if not known.accepts(value):
             raise known.refusal(value)
+    if settings is None:
+        return Settings(**options)  # type: ignore[misc]
     return replace(settings, **options)  # type: ignore[misc]
 
 
@@ -430,13 +433,11 @@ SAMPLED = (
 
 def describe_unused_settings(settings: Settings, *heeded: str) -> str:
     """Say which settings an exact answer had no use for, as the end of a reason."""
-    known = settings_of(Settings).values()
+    known = settings_of(Settings)
     idle = [
-        option.name
-        for option in known
-        if (option.methods or option.name in SAMPLED)
-        and option.name not in heeded
-        and getattr(settings, option.name) != option.default
+        name
+        for name in settings.changes
+        if (known[name].methods or name in SAMPLED) and name not in heeded
     ]
     return f"; only sampling would use {', '.join(idle)}" if idle else ""
 
@@ -458,9 +459,9 @@ def _require_used_settings(settings: Settings) -> None:
     """Refuse what the method does not listen to, nor MC-SAT where it is the base chain."""
     based = settings.method in LIFTED and settings.base == "mcsat"
     listening = {settings.method, "mcsat"} if based else {settings.method}
-    for option in settings_of(Settings).values():
-        unheard = option.methods and listening.isdisjoint(("auto", *option.methods))
-        if unheard and getattr(settings, option.name) != option.default:
+    for name in settings.changes:
+        option = settings_of(Settings)[name]
+        if option.methods and listening.isdisjoint(("auto", *option.methods)):
             raise InputError(
                 f"{option.name} is for {' and '.join(option.methods)}, not for {settings.method}"
             )
