@@ -317,7 +317,9 @@ def _counts() -> None:
         draws(asked, method="counting", samples=2, chains=1)
     for lanes in (LANES, LANE_UNIT):
         limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
-        asked.marginals(replace(limits, method="gibbs", base="counts"))
+        cells = replace(limits, method="gibbs", base="counts")
+        asked.marginals(cells)
+        asked.marginals(replace(cells, method="lmh", clusters=1))
 
 
 def _compile_log_weights() -> None:

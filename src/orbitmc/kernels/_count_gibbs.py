@@ -16,6 +16,7 @@ each sweep, a copy and the one below it exchange their states by the Metropolis 
 of their distributions. Copies belong to the pack's memory; only the true chain is recorded.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,13 +29,27 @@ from orbitmc._simd.random import (
     choose_by_log_weights,
     cumulate_weights,
     flip_by_field,
+    integer,
     lanes_of,
     width_of,
 )
-from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Numbers, Width, short_repr, zeros
+from orbitmc._util.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    Width,
+    indices,
+    short_repr,
+    starts,
+    zeros,
+)
 from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import possible_states
+from orbitmc.kernels.metropolis import ACCEPTED, JUMP_OUTCOMES, MOVED, NULL, PROPOSALS
 from orbitmc.kernels.protocol import steps
 
 VARIABLE, STARTED = range(2)
@@ -384,3 +399,146 @@ def find_chances(
             for lane in range(lanes_of(memory)):
                 memory.log_weights[cell, lane] /= memory.log_weights[size - 1, lane]
     add_to_counts(kernel, memory, values, 0, variable, 1)
+
+
+# Jumps: two constants of a sort exchange their cells, and the true model accepts.
+#
+# The number of constants in each cell stays the same, so all pairs that nobody has observed weigh
+# the same as before: only what is known of the two, alone and beside observed partners, decides.
+# Numbers of constants that are held fast (one leader, a few seats) keep Gibbs from moving anybody;
+# they do not keep two constants from changing places.
+#
+# Exact because the two are drawn without looking at the state, and an exchange undoes itself. Any
+# classes of constants of one sort are safe; in good ones, constants are nearly exchangeable.
+
+
+class SwapMemory(NamedTuple):
+    """Arrays of one pack, per lane: change of log-weight, and the decision."""
+
+    change: Floats
+    accepted: Bytes
+    width: Width
+
+
+class CellSwaps(NamedTuple):
+    """Exchange the cells of `pairs` random pairs of constants, one pair after the other.
+
+    `member[start[c]:start[c + 1]]` are the constants of class c, and `class_of[place]` is the class
+    of a member. The other fields are those of the chain of cells.
+    """
+
+    start: Indices
+    member: Indices
+    class_of: Indices
+    pairs: int
+    log_u: Floats
+    partner_start: Indices
+    partner: Indices
+    pattern: Indices
+    correction: Floats
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return JUMP_OUTCOMES
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> SwapMemory:
+        return SwapMemory(zeros(lanes, np.float64), zeros(lanes, np.uint8), width_of(lanes))
+
+
+@implementation(steps, CellSwaps)
+def cell_swap_steps(
+    prepared: PreparedGraph,
+    kernel: CellSwaps,
+    memory: SwapMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    for _ in range(count * kernel.pairs):
+        place = np.int64(integer(rng, len(kernel.member)))
+        number = np.int64(kernel.class_of[place])
+        first = np.int64(kernel.start[number])
+        other = first + np.int64(integer(rng, np.int64(kernel.start[number + 1]) - first - 1))
+        other += other >= place
+        one, two = np.int64(kernel.member[place]), np.int64(kernel.member[other])
+        memory.change[:] = 0.0
+        add_gain(kernel, memory, values, one, two)
+        add_gain(kernel, memory, values, two, one)
+        add_gain_between(kernel, memory, values, one, two)
+        accept_by_log_ratio(rng, memory.change, memory.accepted)
+        exchange_cells(memory, values, one, two, outcomes)
+
+
+@shared
+def add_gain(
+    kernel: CellSwaps, memory: SwapMemory, values: Bytes, mine: Index, other: Index
+) -> None:
+    """Add what a constant gains in the other's cell, alone and beside its observed partners."""
+    for lane in range(lanes_of(memory)):
+        now, then = np.int64(values[mine, lane]), np.int64(values[other, lane])
+        memory.change[lane] += kernel.log_u[mine, then] - kernel.log_u[mine, now]
+    for place in range(kernel.partner_start[mine], kernel.partner_start[mine + 1]):
+        partner = np.int64(kernel.partner[place])
+        if partner != other:
+            table = kernel.correction[np.int64(kernel.pattern[place])]
+            for lane in range(lanes_of(memory)):
+                theirs = np.int64(values[partner, lane])
+                now, then = np.int64(values[mine, lane]), np.int64(values[other, lane])
+                memory.change[lane] += table[then, theirs] - table[now, theirs]
+
+
+@shared
+def add_gain_between(
+    kernel: CellSwaps, memory: SwapMemory, values: Bytes, one: Index, two: Index
+) -> None:
+    """Add what two constants gain of which something was observed together."""
+    for place in range(kernel.partner_start[one], kernel.partner_start[one + 1]):
+        if np.int64(kernel.partner[place]) == two:
+            table = kernel.correction[np.int64(kernel.pattern[place])]
+            for lane in range(lanes_of(memory)):
+                mine, theirs = np.int64(values[one, lane]), np.int64(values[two, lane])
+                memory.change[lane] += table[theirs, mine] - table[mine, theirs]
+
+
+@shared
+def exchange_cells(
+    memory: SwapMemory, values: Bytes, one: Index, two: Index, outcomes: Numbers
+) -> None:
+    """Exchange two cells in the lanes that accept, and count what happened."""
+    outcomes[PROPOSALS] += lanes_of(memory)
+    for lane in range(lanes_of(memory)):
+        differing = values[one, lane] ^ values[two, lane]
+        outcomes[NULL] += differing == 0
+        differing *= memory.accepted[lane]
+        outcomes[ACCEPTED] += differing != 0
+        outcomes[MOVED] += 2 * np.int64(differing != 0)
+        values[one, lane] ^= differing
+        values[two, lane] ^= differing
+
+
+def cell_swaps(chain: CountGibbs, classes: Sequence[NDArray[Any]], *, pairs: int) -> CellSwaps:
+    """Exchange the cells of so many pairs in each step; classes of one constant are left out."""
+    several = [members for members in classes if len(members) > 1]
+    if not several or pairs < 1:
+        raise InputError("there are no two constants whose cells could be exchanged")
+    sizes = np.array([len(members) for members in several])
+    member = np.concatenate(several)
+    class_of = np.repeat(np.arange(len(several)), sizes)
+    sorts = chain.first_cell.astype(np.int64)[member]
+    if (sorts != sorts[np.cumsum(sizes)[class_of] - 1]).any():
+        raise InputError("constants of different sorts have no cells to exchange")
+    return CellSwaps(
+        starts(sizes),
+        indices(member),
+        indices(class_of),
+        pairs,
+        chain.log_u,
+        chain.partner_start,
+        chain.partner,
+        chain.pattern,
+        chain.correction,
+    )
