@@ -20,7 +20,16 @@ from orbitmc.estimate.marginals import (
     certain_columns,
     concatenate_columns,
 )
-from orbitmc.estimate.verdicts import BELIEVED, CODE, EXACT, OBSERVED, SEVEREST
+from orbitmc.estimate.verdicts import (
+    BELIEVED,
+    CODE,
+    EXACT,
+    FAIR_R_HAT,
+    OBSERVED,
+    RARE,
+    SEVEREST,
+    UNMIXED,
+)
 from orbitmc.inference.answer import run_chains, summarise_run
 from orbitmc.inference.counting import (
     MOST_JOINT_ATOMS,
@@ -135,7 +144,7 @@ class CellQuestion:
         settings.schedule()  # refuses two ends
         begun, model = asked_at(settings), self.chain.model
         kernel, jumps = self._kernel(settings)
-        if settings.estimator == "control-variates":
+        if settings.estimator == "control-variates" or self.chain.kernel.forbidden.any():
             settings = replace(settings, estimator="rao-blackwell")
         settings = fit_to_budget(model.graph, settings)
         require_memory(sampling_bytes(model.graph, settings), settings)
@@ -234,6 +243,8 @@ class CellMarginals(CellQuestion):
         else:
             run, chosen = run_chains(plan, observers, None)
             cells = summarise_run(run, plan, chosen)
+        if self.chain.modes > 1:
+            cells = _doubt_rare(cells)
         columns, first = [], 0
         for reader in readers:
             columns.append(reader.columns(cells.columns, features, first))
@@ -244,6 +255,17 @@ class CellMarginals(CellQuestion):
             warnings.append(f"name atoms of {words} to see them: they are too many")
         about = replace(cells.about, method=plan.settings.method, warnings=tuple(warnings))
         return Marginals(concatenate_columns(columns), about)
+
+
+def _doubt_rare(cells: Marginals) -> Marginals:
+    """Doubt rare cells that columns disagree on: chains that start at a small mode make them so."""
+    columns = cells.columns
+    if not len(columns.verdict):
+        return cells
+    r_hat = np.maximum.reduceat(columns.r_hat, columns.start[:-1])
+    verdict = columns.verdict.copy()
+    verdict[(verdict == CODE[RARE]) & (r_hat > FAIR_R_HAT)] = CODE[UNMIXED]
+    return replace(cells, columns=replace(columns, verdict=verdict))
 
 
 @dataclass(frozen=True)

@@ -191,12 +191,9 @@ class ProgramSource:
     def cells(self) -> lifted.CellChain | str:
         """How to sample cells of constants, or why that cannot be done."""
         try:
-            chain = lifted.build_cell_chain(self.program, self.atoms)
+            return lifted.build_cell_chain(self.program, self.atoms)
         except lifted.NotLiftableError as refusal:
             return str(refusal)
-        if chain.kernel.forbidden.any():
-            return "hard rules forbid pairs of cells, which may keep chains from moving"
-        return chain
 
     @cached_property
     def prefers_cells(self) -> bool:

@@ -22,18 +22,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.jit import implementation, shared
+from orbitmc._numba.jit import compiled, implementation, shared
 from orbitmc._simd.neighbour_sums import logistic
 from orbitmc._simd.random import (
+    COLUMNS,
     accept_by_log_ratio,
+    bernoulli,
     choose_by_log_weights,
     cumulate_weights,
     flip_by_field,
+    generator,
     integer,
     lanes_of,
     width_of,
 )
 from orbitmc._util.arrays import (
+    LANE_UNIT,
     Bytes,
     Floats,
     Index,
@@ -46,13 +50,20 @@ from orbitmc._util.arrays import (
     zeros,
 )
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import possible_states
 from orbitmc.kernels.metropolis import ACCEPTED, JUMP_OUTCOMES, MOVED, NULL, PROPOSALS
 from orbitmc.kernels.protocol import steps
 
 VARIABLE, STARTED = range(2)
+NO_START = (
+    "no state was found that hard rules allow to start from; the method mcsat grounds all rules, "
+    "and may find one"
+)
+MENDING_SWEEPS = 1_000
+ASTRAY = 0.05  # of changes that mend a state are made at random, so that it is not lost in a corner
+IMPOSSIBLE = 2**40  # conflicts
 
 
 class CountMemory(NamedTuple):
@@ -117,24 +128,38 @@ class CountGibbs(NamedTuple):
         return np.arange(len(self.first_cell))
 
     def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
-        """Every variable, if no pair of cells is forbidden."""
-        return np.full(graph.variables, bool(self.smooth))
+        """Every variable, if nothing that was observed of pairs forbids cells.
+
+        All constants may be in cells that forbid nothing, so there is a way between any two states
+        with the same such cells; chains start with all others.
+        """
+        return np.full(graph.variables, bool(np.isfinite(self.correction).all()))
 
     def count_plan(self, memory: CountMemory) -> "tuple[CountGibbs, CountMemory]":
         return self, memory
 
     def starts(self, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
-        """Cells drawn at each mode in turn, lane after lane: columns begin at different modes.
+        """Cells drawn at each mode in turn: columns of lanes begin at different modes.
 
         Where zeros forbid what was drawn, a lane begins in a state that is possible.
         """
         rng = np.random.default_rng(seed)
         values = np.zeros((graph.variables, lanes), dtype=np.uint8)
         for lane in range(lanes):
-            chances = np.cumsum(self.modes[lane % len(self.modes)], axis=1)
+            row, column = divmod(lane, COLUMNS)
+            mode = column + COLUMNS * row if len(self.modes) > COLUMNS else column
+            chances = np.cumsum(self.modes[mode % len(self.modes)], axis=1)
             drawn = rng.random((graph.variables, 1)) * chances[:, -1:]
             values[:, lane] = (chances <= drawn).sum(axis=1)
-        if not self.smooth:
+        if self.forbidden.any():
+            for lane in range(lanes):
+                order = rng.permutation(graph.variables)
+                chooser = generator(int(rng.integers(2**62)), 0, LANE_UNIT)
+                state = values[:, lane].copy()
+                if not mend_cells(self, graph.cardinality, state, order, chooser):
+                    raise LimitError(NO_START)
+                values[:, lane] = state
+        elif not self.smooth:
             return possible_states(graph, lanes, seed, values.astype(np.int16))
         return values
 
@@ -152,6 +177,69 @@ class CountGibbs(NamedTuple):
             turn=np.zeros(2, dtype=np.int64),
             width=width_of(lanes),
         )
+
+
+@compiled
+def mend_cells(
+    kernel: CountGibbs, cardinality: Indices, state: Bytes, order: Numbers, rng: Any
+) -> bool:
+    """Change cells that hard rules forbid, until none is left; false if that takes too long."""
+    counts = np.zeros(len(kernel.log_r), np.int64)
+    for variable in range(len(state)):
+        counts[np.int64(kernel.first_cell[variable]) + np.int64(state[variable])] += 1
+    for _ in range(MENDING_SWEEPS):
+        broken = 0
+        for place in range(len(order)):
+            variable = order[place]
+            first = np.int64(kernel.first_cell[variable])
+            counts[first + np.int64(state[variable])] -= 1
+            if conflicts(kernel, counts, state, variable, np.int64(state[variable])) > 0:
+                broken += 1
+                size = np.int64(cardinality[variable])
+                state[variable] = choose_cell(kernel, counts, state, variable, size, rng)
+            counts[first + np.int64(state[variable])] += 1
+        if broken == 0:
+            return True
+    return False
+
+
+@shared
+def conflicts(
+    kernel: CountGibbs, counts: Numbers, state: Bytes, variable: Index, cell: Index
+) -> Index:
+    """With how many others a constant must not be in a cell."""
+    if kernel.log_u[variable, cell] == -np.inf:
+        return IMPOSSIBLE
+    total = np.int64(0)
+    row = np.int64(kernel.first_cell[variable]) + cell
+    for other in range(len(counts)):
+        total += np.int64(kernel.forbidden[row, other]) * counts[other]
+    for place in range(kernel.partner_start[variable], kernel.partner_start[variable + 1]):
+        table = kernel.correction[np.int64(kernel.pattern[place])]
+        total += table[cell, np.int64(state[np.int64(kernel.partner[place])])] == -np.inf
+    return total
+
+
+@shared
+def choose_cell(
+    kernel: CountGibbs, counts: Numbers, state: Bytes, variable: Index, size: Index, rng: Any
+) -> Index:
+    """A cell with the fewest conflicts, or now and then any possible one."""
+    astray, chosen, equal = bernoulli(rng, ASTRAY), np.int64(0), np.int64(0)
+    fewest: Index = IMPOSSIBLE
+    for cell in range(size):
+        number = conflicts(kernel, counts, state, variable, np.int64(cell))
+        if number == IMPOSSIBLE:
+            continue
+        if astray:
+            number = np.int64(0)
+        if number < fewest:
+            fewest, equal = number, np.int64(0)
+        if number == fewest:
+            equal += 1
+            if integer(rng, equal) == 0:
+                chosen = np.int64(cell)
+    return chosen
 
 
 @implementation(steps, CountGibbs)

@@ -7,8 +7,9 @@ the kernel `CountGibbs` knows. Modes of the whole are fixed points of its mean f
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,10 +45,16 @@ from orbitmc.mln.grounding.grounding import AtomTables
 from orbitmc.mln.language.syntax import Program
 
 MOST_CELLS = 64  # of a constant
+MOST_SUPPORTS = 64  # combinations of cells that hard rules allow
+MOST_CLIQUES = 10_000  # of cells, that are looked at to find them
+TOO_MANY_SUPPORTS = (
+    f"hard rules allow more than {MOST_SUPPORTS} combinations of cells; chains of cells start with "
+    "all of them"
+)
 MODE_STEPS = 200  # of a fixed point
 MODE_TOLERANCE = 1e-4  # of chances of cells: chains start there, and find the rest
 CORNER = 0.01  # of a corner from which a mode is looked for, in each other cell
-FORBIDDEN = -50.0  # nats, in the place of zeros while modes are looked for
+FORBIDDEN = -50.0  # nats, in the place of zeros of observed pairs while modes are looked for
 SAME_MODE = 0.02  # difference of the shares of cells
 FAR_MODE = 60.0  # nats: modes below the largest by more are left out
 DAMPING = 0.5
@@ -193,7 +200,9 @@ class _Assembly:
             weights[variable_of[s][inside], : sizes[s]] = part[inside]
         weights, kept = self._fold_edges(edges, corrections, sure, variable_of, weights, most)
         kernel = self._kernel(sort, first_cell, weights, finite, forbidden, kept, corrections)
-        modes, heights = _find_modes(kernel, np.array(sizes)[sort] if count else np.zeros(0, int))
+        everything = Support(np.ones(len(finite), np.bool_))
+        supports = find_supports(kernel) if forbidden.any() else [everything]
+        modes, heights = _find_modes(kernel, supports)
         near = [place for place, height in enumerate(heights) if max(heights) - height <= FAR_MODE]
         near.sort(key=lambda place: -heights[place])
         kernel = kernel._replace(modes=readonly(np.array([modes[number] for number in near])))
@@ -356,29 +365,100 @@ class _Assembly:
         return Model(graph=builder.build(), names=tuple(names), values=values)
 
 
+# Which cells hard rules let constants be in at the same time.
+
+
+class Support(NamedTuple):
+    """Cells that any number of constants may be in at once, and some that have one constant."""
+
+    cells: NDArray[np.bool_]
+    single: tuple[int, ...] = ()
+
+
+def find_supports(kernel: CountGibbs) -> list[Support]:
+    """All largest sets of cells that constants may be in at once; refuses what has none or many.
+
+    Of cells that two constants may not share, each combination is a support of its own.
+    """
+    forbidden = kernel.forbidden.astype(np.bool_)
+    possible = _possible_cells(kernel)
+    alone = np.diag(forbidden)
+    allowed = ~forbidden
+    np.fill_diagonal(allowed, val=False)
+    supports: dict[tuple[bytes, tuple[int, ...]], Support] = {}
+    nodes = np.flatnonzero(possible.any(axis=0)).tolist()
+    for number, clique in enumerate(_maximal_cliques(allowed, nodes)):
+        if number == MOST_CLIQUES:
+            raise NotLiftableError(TOO_MANY_SUPPORTS)
+        cells = np.zeros(len(alone), np.bool_)
+        cells[[cell for cell in clique if not alone[cell]]] = True
+        needy = ~(possible & cells).any(axis=1)
+        if needy.any():
+            room = [cell for cell in clique if alone[cell]]
+            if needy.sum() > len(room) or not possible[needy][:, room].any(axis=1).all():
+                continue
+            raise NotLiftableError(
+                "hard rules leave a constant no cell but those that it cannot share, which may "
+                "keep chains from moving"
+            )
+        shared = [cell for cell in clique if alone[cell]]
+        for size in range(len(shared) + 1):
+            for single in itertools.combinations(shared, size):
+                supports[cells.tobytes(), single] = Support(cells, single)
+                if len(supports) > MOST_SUPPORTS:
+                    raise NotLiftableError(TOO_MANY_SUPPORTS)
+    if not supports:
+        raise ContradictionError(IMPOSSIBLE)
+    return list(supports.values())
+
+
+def _possible_cells(kernel: CountGibbs) -> NDArray[np.bool_]:
+    """Which cells of all sorts constants may be in, a row each; not more alike ones than matter."""
+    finite = np.isfinite(kernel.log_u)
+    rows = np.column_stack([kernel.first_cell.astype(np.int64), finite])
+    possible = np.zeros((len(rows), len(kernel.log_r)), np.bool_)
+    variable, cell = np.nonzero(finite)
+    possible[variable, kernel.first_cell.astype(np.int64)[variable] + cell] = True
+    _, first, count = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    few = np.minimum(count, len(kernel.log_r) + 1)  # more are as good as that many
+    return np.asarray(possible[np.repeat(first, few)])
+
+
+def _maximal_cliques(allowed: NDArray[np.bool_], nodes: Sequence[int]) -> Iterator[list[int]]:
+    """All sets of nodes that allow each other and that no other node fits (Bron and Kerbosch)."""
+    near = {node: set(np.flatnonzero(allowed[node]).tolist()) & set(nodes) for node in nodes}
+
+    def extend(clique: list[int], open_: set[int], closed: set[int]) -> Iterator[list[int]]:
+        if not open_ and not closed:
+            yield clique
+            return
+        pivot = max(sorted(open_ | closed), key=lambda node: len(near[node] & open_))
+        for node in sorted(open_ - near[pivot]):
+            yield from extend([*clique, node], open_ & near[node], closed & near[node])
+            open_, closed = open_ - {node}, closed | {node}
+
+    yield from extend([], set(nodes), set())
+
+
 # Modes: fixed points of the mean field.
 
 
-def _find_modes(kernel: CountGibbs, sizes: Ints) -> tuple[list[Floats], list[float]]:
+def _find_modes(
+    kernel: CountGibbs, supports: Sequence[Support]
+) -> tuple[list[Floats], list[float]]:
     """Chances of cells at each fixed point that is found, and the bounds on log Z there."""
-    count = len(sizes)
-    if not count:
+    if not len(kernel.first_cell):
         return [np.zeros((0, 1))], [0.0]
-    field, most = _MeanField(kernel), kernel.log_u.shape[1]
-    possible = np.isfinite(kernel.log_u)
-    begins = [possible.astype(np.float64)]
-    for cell in range(most):
-        corner = np.where(possible, CORNER, 0.0)
-        corner[np.arange(count), np.minimum(cell, sizes - 1)] += 1.0
-        begins.append(np.where(possible, corner, 0.0))
     modes: list[Floats] = []
     heights: list[float] = []
-    for begin in begins:
-        chances = field.settle(begin / begin.sum(axis=1, keepdims=True))
-        shares = chances.mean(axis=0)
-        if all(np.abs(shares - mode.mean(axis=0)).max() > SAME_MODE for mode in modes):
-            modes.append(chances)
-            heights.append(field.height(chances))
+    for support in supports:
+        field = _MeanField(kernel, support)
+        for begin in field.corners():
+            chances, height = field.occupy(field.settle(begin))
+            shares = chances.mean(axis=0)
+            if all(np.abs(shares - mode.mean(axis=0)).max() > SAME_MODE for mode in modes):
+                modes.append(chances)
+                heights.append(height)
     return modes, heights
 
 
@@ -409,17 +489,53 @@ def _flatten(kernel: CountGibbs) -> CountGibbs:
 
 
 class _MeanField:
-    """What cells of a constant weigh on average, if those of others are independent."""
+    """What cells of a constant weigh on average, if those of others are independent.
 
-    def __init__(self, kernel: CountGibbs) -> None:
-        self.log_u, most = kernel.log_u, kernel.log_u.shape[1]
-        self.log_r = kernel.log_r + FORBIDDEN * kernel.forbidden
+    With a support, constants are in its cells only, and one each is in its `single` cells.
+    """
+
+    def __init__(self, kernel: CountGibbs, support: Support | None = None) -> None:
+        self.alone, self.log_r = kernel.log_u, kernel.log_r
+        most = self.alone.shape[1]
         count = len(self.log_r)
         cells = kernel.first_cell.astype(np.int64)[:, None] + np.arange(most)
         self.cells = np.minimum(cells, count - 1)  # beyond its own, chances are 0
+        self.single = () if support is None else support.single
+        inside = np.ones(count, np.bool_) if support is None else support.cells
+        told = self.log_r[:, list(self.single)].sum(axis=1)
+        self.log_u = np.where(inside[self.cells], self.alone + told[self.cells], -np.inf)
         self.owner = np.repeat(np.arange(len(cells)), lengths(kernel.partner_start))
         self.partner = kernel.partner.astype(np.int64)
         self.told = np.maximum(kernel.correction, FORBIDDEN)[kernel.pattern.astype(np.int64)]
+
+    def corners(self) -> Iterator[Floats]:
+        """Chances to begin with: all cells alike, and nearly all constants in one."""
+        possible = np.isfinite(self.log_u)
+        yield possible / possible.sum(axis=1, keepdims=True)
+        every, most = np.arange(len(possible)), possible.shape[1]
+        last = most - 1 - possible[:, ::-1].argmax(axis=1)
+        for cell in range(most):
+            corner = np.where(possible, CORNER, 0.0)
+            corner[every, np.where(possible[:, cell], cell, last)] += 1.0
+            yield corner / corner.sum(axis=1, keepdims=True)
+
+    def occupy(self, chances: Floats) -> tuple[Floats, float]:
+        """Let one constant be in each single cell; its chances, and the height of the mode."""
+        height = self.height(chances)
+        if not self.single:
+            return chances, height
+        field = self.of(chances)
+        usual = log_sum(self.log_u + field, 1)
+        chances = chances.copy()
+        for number, cell in enumerate(self.single):
+            place, column = np.nonzero((self.cells == cell) & np.isfinite(self.alone))
+            gain = self.alone[place, column] + field[place, column] - usual[place]
+            total = float(log_sum(gain, 0))
+            height += total + float(self.log_r[cell, list(self.single[:number])].sum())
+            share = np.exp(gain - total)
+            chances[place] *= 1.0 - share[:, None]
+            chances[place, column] = share
+        return chances, height
 
     def count(self, chances: Floats) -> Floats:
         """How many constants are expected in each cell."""
