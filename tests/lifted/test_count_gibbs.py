@@ -446,7 +446,7 @@ def town_of_two_modes(count=200):
 
 def test_two_modes_are_found_and_not_believed(monkeypatch):
     """All smoke or none: chains that start at both never cross, so no share is believed."""
-    monkeypatch.setattr(count_gibbs, "MOST_FLATTENED", 0)
+    monkeypatch.setattr(count_gibbs, "MOST_SWEEPS", 0)
     logic = town_of_two_modes()
     chain = logic.source.cells
     assert chain.modes == 2
@@ -473,6 +473,33 @@ def test_chains_cross_between_two_modes_where_counts_are_flattened():
     gaps = np.abs(sampled.columns.probability - exact.columns.probability)
     assert (gaps <= 9 * sampled.columns.standard_error).all()
     assert sampled.columns.standard_error.max() < 0.02
+
+
+def crowd(weight, lean, count=6_000):
+    """So many people that only modes that are near each other are worth a walk."""
+    names = ", ".join(f"P{n}" for n in range(count))
+    rules = f"{weight / count!r} F(x,y) => (Smokes(x) <=> Smokes(y))\n{lean / count!r} Smokes(x)\n"
+    text = f"p = {{{names}}}\nSmokes(p)\nF(p,p)\n{rules}"
+    return read(text, "F(P0,P1)\nF(P1,P2)\n!F(P2,P3)\n", opened=["F"])
+
+
+def test_counts_are_flattened_where_modes_are_near():
+    near = crowd(2.05, 0.5).source.cells
+    assert near.modes > 1
+    assert near.far == 0
+    assert len(near.kernel.bias) > 1
+    assert 1 < near.kernel.bias.max() < 10
+
+
+def test_modes_that_are_far_from_each_other_are_said_to_be():
+    logic = crowd(4.0, 0.5)
+    far = logic.source.cells
+    assert far.modes == 2
+    assert 4_000 < far.far <= 6_000
+    assert len(far.kernel.bias) == 1
+    answer = om.marginals(logic, query="Smokes", method="gibbs", base="counts", samples=20, packs=1)
+    assert not answer.converged
+    assert answer.about.warnings[-1].endswith(f"they take {far.far:,} sweeps or more")
 
 
 def with_copies(kernel, variables, seed):

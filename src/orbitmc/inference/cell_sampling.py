@@ -205,9 +205,11 @@ class CellQuestion:
     def _warnings(self, cells: Marginals) -> tuple[str, ...]:
         warnings = [*self.program.doubts, *cells.about.warnings]
         if self.chain.modes > 1 and not cells.converged:
+            far = self.chain.far
+            walk = f"; from one to another they take {far:,} sweeps or more" if far else ""
             warnings.append(
                 f"the cells have {self.chain.modes} modes, and chains start at all of them: if "
-                "they do not cross between modes, nobody knows how probable each is"
+                f"they do not cross between modes, nobody knows how probable each is{walk}"
             )
         return tuple(warnings)
 

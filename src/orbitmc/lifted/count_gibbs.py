@@ -58,7 +58,7 @@ FORBIDDEN = -50.0  # nats, in the place of zeros of observed pairs while modes a
 SAME_MODE = 0.02  # difference of the shares of cells
 FAR_MODE = 60.0  # nats: modes below the largest by more are left out
 DAMPING = 0.5
-MOST_FLATTENED = 4_000  # variables: chains of more take too long from one mode to another
+MOST_SWEEPS = 4_000  # from one mode to another: where more are needed, counts are not flattened
 STEP = 4.0  # how much less of a barrier each flattened copy has left
 PATH_POINTS, PATH_STEPS = 33, 40  # between two modes, and of the mean field at each
 THETA_STEPS, LONGEST_STEP = 8, 4.0  # of Newton's method
@@ -70,7 +70,8 @@ class CellChain:
 
     Variable v is member `place[v]` of sort `sort[v]`; `value_of[v]` are the cells of its values.
     `sure[s]` is the cell of each member of sort s that has no choice, else -1. `left_out` are modes
-    that are too small to matter, in nats below the largest; there are `modes` others.
+    that are too small to matter, in nats below the largest; there are `modes` others. Some of
+    these are so `far` apart, in sweeps, that counts between them are not flattened.
     """
 
     fragment: Fragment
@@ -86,6 +87,7 @@ class CellChain:
     sure: tuple[Ints, ...]
     modes: int
     left_out: tuple[float, ...]
+    far: int
 
     def field_chances(self, sort: int, field: Field, value: Ints, places: Ints) -> Floats:
         """For members of a sort: the chance that a field has a value, in each cell."""
@@ -206,15 +208,14 @@ class _Assembly:
         near = [place for place, height in enumerate(heights) if max(heights) - height <= FAR_MODE]
         near.sort(key=lambda place: -heights[place])
         kernel = kernel._replace(modes=readonly(np.array([modes[number] for number in near])))
-        if len(near) > 1 and kernel.smooth and count <= MOST_FLATTENED:
-            kernel = _flatten(kernel)
+        kernel, far = _flatten(kernel) if kernel.smooth else (kernel, 0)
         left_out = tuple(
             max(heights) - height for height in heights if max(heights) - height > FAR_MODE
         )
         model = self._model(sort, place, sizes, weights, kept, corrections)
         return CellChain(
             self.fragment, self.known, self.cells, self.tables, self.pairs, model, kernel,
-            sort, place, tuple(variable_of), tuple(sure), len(near), left_out,
+            sort, place, tuple(variable_of), tuple(sure), len(near), left_out, far,
         )  # fmt: skip
 
     def _relations(
@@ -462,17 +463,25 @@ def _find_modes(
     return modes, heights
 
 
-def _flatten(kernel: CountGibbs) -> CountGibbs:
-    """Add copies that are flattened between the largest mode and each other one.
+def _flatten(kernel: CountGibbs) -> tuple[CountGibbs, int]:
+    """Add copies that are flattened between the largest mode and each other one that is near.
+
+    A number of constants changes by about the root of all in a sweep, in any direction: from mode
+    to mode it takes the square of so many steps. What is too far is told, in sweeps.
 
     The last copy of each has about equal chances for all numbers of constants between both modes.
     Of the bias that it has, the one before lacks so much as makes one nat, and each one before that
     lacks four times as much: few copies do, however high the barrier is.
     """
     field, variables = _MeanField(kernel), len(kernel.first_cell)
-    marks, biases, below = [kernel.mark[0]], [np.zeros(variables + 1)], [0]
+    marks, biases, below, far = [kernel.mark[0]], [np.zeros(variables + 1)], [0], 0
     for mode in kernel.modes[1:]:
-        mark = (field.count(mode) > field.count(kernel.modes[0])).astype(np.uint8)
+        gain = field.count(mode) - field.count(kernel.modes[0])
+        mark = (gain > 0).astype(np.uint8)
+        sweeps = math.ceil(float(gain[mark == 1].sum()) ** 2 / variables)
+        if sweeps > MOST_SWEEPS:
+            far = max(far, sweeps)
+            continue
         full = field.barrier(kernel.modes[0], mode, mark)
         steps = max(1, math.ceil(math.log(max(2.0, float(full.max())), STEP)))
         below.append(0)
@@ -481,11 +490,12 @@ def _flatten(kernel: CountGibbs) -> CountGibbs:
             biases.append(share * full)
             if number:
                 below.append(len(below) - 1)
-    return kernel._replace(
+    copies = kernel._replace(
         mark=readonly(np.array(marks)),
         bias=readonly(np.array(biases)),
         below=indices(np.array(below)),
     )
+    return copies, far
 
 
 class _MeanField:
