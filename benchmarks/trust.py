@@ -47,6 +47,7 @@ OF_CLASSES = {
     "partitions": "relations",
     "unground relations": "relations",
     "lifted, two modes": "cells",
+    "lifted, hard rules": "cells",
 }
 """Classes that have a method of their own, and no other one."""
 

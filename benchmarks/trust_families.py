@@ -23,6 +23,7 @@ from orbitmc.models._ising import ising, ising_grid, potts_grid
 
 Rng = np.random.Generator
 Tables = list[tuple[list[int], NDArray[np.float64]]]
+Counted = tuple[MarkovLogic, dict[str, NDArray[np.float64]]]
 
 INFLUENCE = 0.8  # below 1, Gibbs sampling forgets its start within a few sweeps (Dobrushin)
 
@@ -279,7 +280,7 @@ def people(rng: Rng) -> Model:
     return smokers(int(rng.integers(2, 4)), 0.0, rng.uniform(0.3, 1.5), open_world=True)
 
 
-def towns(rng: Rng) -> tuple[om.inference.MarkovLogic, dict[str, NDArray[np.float64]]]:
+def towns(rng: Rng) -> Counted:
     """People who smoke together or not at all, some of them observed friends.
 
     Its cells are sampled; constants that are alike can be counted, so the truth is known.
@@ -292,17 +293,58 @@ def towns(rng: Rng) -> tuple[om.inference.MarkovLogic, dict[str, NDArray[np.floa
         f"{strength!r} Friends(x,y) => (Smokes(x) <=> Smokes(y))\n{lean!r} Smokes(x)\n"
         f"{float(rng.normal(-1.0, 1.0))!r} Friends(x,y)\n"
     )
+    return _town(rng, rules, "Smokes;Friends(P0,x)", ["Smokes"])
+
+
+def _town(rng: Rng, rules: str, query: str, opened: list[str]) -> Counted:
+    """A program with some observed friends, and the truth: constants that are alike are counted."""
     ends = [(a, b) for a in range(4) for b in range(4) if a != b and rng.random() < 0.5]
     facts = "".join(f"{rng.choice(['', '!'])}Friends(P{a},P{b})\n" for a, b in ends)
     with tempfile.TemporaryDirectory() as folder:
         program, known = Path(folder, "town.mln"), Path(folder, "town.db")
         program.write_text(rules)
         known.write_text(facts)
-        asked = om.read_logic(
-            program, known, query="Smokes;Friends(P0,x)", opened=["Smokes", "Friends"]
-        )
+        asked = om.read_logic(program, known, query=query, opened=[*opened, "Friends"])
     truth = om.marginals(asked, method="counting")
     return asked, {name: one.probability for name, one in truth.items()}
+
+
+def led_town(rng: Rng) -> Counted:
+    """At most one leads, which hard rules say."""
+    count = int(rng.integers(6, 30))
+    rules = (
+        "x != y => !(Leads(x) ^ Leads(y)).\n"
+        f"{rng.normal(0.0, 10.0)!r} Leads(x)\n"
+        f"{rng.uniform(0.0, 4.0) / count!r} Friends(x,y) => (Leads(x) <=> Leads(y))\n"
+    )
+    return _town(rng, _people(count, "Leads") + rules, "Leads", ["Leads"])
+
+
+def united_town(rng: Rng) -> Counted:
+    """All smoke or none, which hard rules say: no chain crosses from one to the other."""
+    count = int(rng.integers(6, 30))
+    rules = (
+        f"Smokes(x) <=> Smokes(y).\n{rng.normal(0.0, 2.0) / count!r} Smokes(x)\n"
+        f"{rng.uniform(0.0, 4.0) / count!r} Friends(x,y) => (Old(x) <=> Old(y))\n"
+        "0.5 Smokes(x) => Old(x)\n"
+    )
+    return _town(rng, _people(count, "Smokes", "Old") + rules, "Smokes;Old", ["Smokes", "Old"])
+
+
+def parted_town(rng: Rng) -> Counted:
+    """Two parties that hard rules forbid to be there at once."""
+    count = int(rng.integers(6, 30))
+    rules = (
+        f"!(Red(x) ^ Blue(y)).\n{rng.normal(0.0, 2.0)!r} Red(x)\n{rng.normal()!r} Blue(x)\n"
+        "0.1 Friends(x,y) ^ Red(x) => Red(y)\n"
+    )
+    return _town(rng, _people(count, "Red", "Blue") + rules, "Red;Blue", ["Red", "Blue"])
+
+
+def _people(count: int, *traits: str) -> str:
+    names = ", ".join(f"P{number}" for number in range(count))
+    declared = "".join(f"{trait}(p)\n" for trait in traits)
+    return f"p = {{{names}}}\n{declared}Friends(p, p)\n"
 
 
 def _alike(rng: Rng, noise: float) -> Model:

@@ -42,6 +42,7 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
     ),
     "symmetric": (families.exchangeable, families.ring, families.two_sides, families.people),
     "lifted, two modes": (families.towns,),
+    "lifted, hard rules": (families.led_town, families.united_town, families.parted_town),
     "partitions": (
         families.close_items,
         families.far_items,

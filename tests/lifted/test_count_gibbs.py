@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -22,10 +23,13 @@ from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.grounding import World, atom_tables
 from orbitmc.mln.language.parser import parse
 from orbitmc.sampling.pack import advance, start_pack
+from tests.benchmarks.trusting import module
 from tests.kernels.test_compiled_code import compiled_steps
 from tests.lifted.random_fragments import Written, random_fragment
 from tests.lifted.test_counting import read
 from tests.oracle.slow_generator import SlowGenerator
+
+towns = module("trust_families")
 
 EXACT = 1e-12
 MOST_STATES = 81
@@ -54,9 +58,31 @@ def linked_fragment(seed):
     return Written(text + "\n", "\n".join(words) + "\n", ("Smokes", "Old", "Likes"))
 
 
-def random_chain(seed):
+def ruled_fragment(seed):
+    """People of whom hard rules forbid some to be alike, or to differ."""
+    rng = np.random.default_rng(seed)
+    names = [f"P{number}" for number in range(int(rng.integers(2, 5)))]
+    hard = [
+        "x != y => !(Smokes(x) ^ Smokes(y)).",
+        "Smokes(x) <=> Smokes(y).",
+        "!(Smokes(x) ^ Old(y)).",
+        "x != y ^ Smokes(x) => Old(y).",
+        "x != y => !(Smokes(x) ^ Old(x) ^ Old(y)).",
+        "x != y => (Smokes(x) v Old(y)).",
+    ]
+    lines = rng.choice(hard, size=int(rng.integers(1, 3)), replace=False).tolist()
+    for rule in ("Likes(x,y) ^ Smokes(x) => Old(y)", "Likes(x,y) => Likes(y,x)", "Old(x)"):
+        lines.append(f"{float(rng.normal())!r} {rule}")
+    text = f"p = {{{', '.join(names)}}}\nSmokes(p)\nOld(p)\nLikes(p, p)\n" + "\n".join(lines)
+    facts = [f"Likes({a},{b})" for a in names for b in names if rng.random() < 0.5]
+    facts += [f"{rng.choice(['!', '0.3 '])}Old({a})" for a in names if rng.random() < 0.2]
+    return Written(text + "\n", "\n".join(facts) + "\n", ("Smokes", "Old", "Likes"))
+
+
+def random_chain(seed, write=None):
     """A random program and its chain of cells; None if it has none, or one of no interest."""
-    written = linked_fragment(seed) if seed % 2 else random_fragment(seed)
+    write = write or (linked_fragment if seed % 2 else random_fragment)
+    written = write(seed)
     try:
         logic = read(written.program, written.database, opened=written.opened)
         om.log_z(logic, method="exact")
@@ -120,10 +146,12 @@ def atom_probability(chain, law, states, predicate, code):
     return float(law @ laws[cell(s, a), cell(t, b)])
 
 
-def test_the_law_of_cells_gives_the_marginals_of_the_program():
+@pytest.mark.parametrize("ruled", [False, True])
+def test_the_law_of_cells_gives_the_marginals_of_the_program(ruled):
     checked = 0
-    for seed in range(7000, 7300):
-        if (pair := random_chain(seed)) is None:
+    seeds, write = (range(150), ruled_fragment) if ruled else (range(7000, 7300), None)
+    for seed in seeds:
+        if (pair := random_chain(seed, write)) is None:
             continue
         logic, chain = pair
         if not 1 < np.prod(chain.model.graph.cardinality.astype(float)) <= 256:
@@ -166,11 +194,11 @@ def transition_matrix(chain, variable, states, law):
     return matrix
 
 
-def stationary_residuals(seeds):
+def stationary_residuals(seeds, write=None):
     """How far steps are from keeping the law of cells and from detailed balance, at worst."""
     worst, balance, chains, hard = 0.0, 0.0, 0, 0
     for seed in seeds:
-        if (pair := random_chain(seed)) is None:
+        if (pair := random_chain(seed, write)) is None:
             continue
         chain = pair[1]
         if not 1 < np.prod(chain.model.graph.cardinality.astype(float)) <= MOST_STATES:
@@ -418,7 +446,7 @@ def town_of_two_modes(count=200):
 
 def test_two_modes_are_found_and_not_believed(monkeypatch):
     """All smoke or none: chains that start at both never cross, so no share is believed."""
-    monkeypatch.setattr(count_gibbs, "MOST_FLATTENED", 0)
+    monkeypatch.setattr(count_gibbs, "MOST_SWEEPS", 0)
     logic = town_of_two_modes()
     chain = logic.source.cells
     assert chain.modes == 2
@@ -445,6 +473,33 @@ def test_chains_cross_between_two_modes_where_counts_are_flattened():
     gaps = np.abs(sampled.columns.probability - exact.columns.probability)
     assert (gaps <= 9 * sampled.columns.standard_error).all()
     assert sampled.columns.standard_error.max() < 0.02
+
+
+def crowd(weight, lean, count=6_000):
+    """So many people that only modes that are near each other are worth a walk."""
+    names = ", ".join(f"P{n}" for n in range(count))
+    rules = f"{weight / count!r} F(x,y) => (Smokes(x) <=> Smokes(y))\n{lean / count!r} Smokes(x)\n"
+    text = f"p = {{{names}}}\nSmokes(p)\nF(p,p)\n{rules}"
+    return read(text, "F(P0,P1)\nF(P1,P2)\n!F(P2,P3)\n", opened=["F"])
+
+
+def test_counts_are_flattened_where_modes_are_near():
+    near = crowd(2.05, 0.5).source.cells
+    assert near.modes > 1
+    assert near.far == 0
+    assert len(near.kernel.bias) > 1
+    assert 1 < near.kernel.bias.max() < 10
+
+
+def test_modes_that_are_far_from_each_other_are_said_to_be():
+    logic = crowd(4.0, 0.5)
+    far = logic.source.cells
+    assert far.modes == 2
+    assert 4_000 < far.far <= 6_000
+    assert len(far.kernel.bias) == 1
+    answer = om.marginals(logic, query="Smokes", method="gibbs", base="counts", samples=20, packs=1)
+    assert not answer.converged
+    assert answer.about.warnings[-1].endswith(f"they take {far.far:,} sweeps or more")
 
 
 def with_copies(kernel, variables, seed):
@@ -515,7 +570,7 @@ def test_exchanges_that_forget_the_bias_would_be_seen(monkeypatch):
 def test_cells_are_refused_in_words():
     with pytest.raises(InputError, match="base=counts is for marginals, joints and events of"):
         om.marginals(om.ising_grid(2, 2, 0.1), method="gibbs", base="counts")
-    with pytest.raises(InputError, match="base=counts is for the method gibbs, not for lmh"):
+    with pytest.raises(InputError, match="base=counts is for marginals, joints and events of"):
         om.marginals(om.ising_grid(2, 2, 0.1), method="lmh", base="counts")
     rules = "p = {A, B, C, D, E, F, G}\nLikes(p,p)\n1 Likes(x,y) ^ Likes(y,z) => Likes(x,z)\n"
     with pytest.raises(InputError, match=r"rule 1 .*has three variables"):
@@ -585,11 +640,185 @@ def test_evidence_that_contradicts_hard_rules_is_refused():
             build_cell_chain(program, tables)
 
 
-def test_pairs_of_cells_that_no_two_may_be_in_are_not_sampled():
-    """Such zeros can keep chains from moving, and nobody would notice."""
-    text = "p = {A, B, C, D}\nSmokes(p)\nx != y => !(Smokes(x) ^ Smokes(y)).\n0.1 Smokes(x)\n"
-    with pytest.raises(InputError, match="hard rules forbid pairs of cells"):
-        om.marginals(read(text), method="gibbs", base="counts")
+# Hard rules that forbid pairs of cells.
+
+
+def test_zeros_that_are_not_counted_would_be_seen(monkeypatch):
+    usual = _count_gibbs.weigh_cells
+
+    def careless(kernel, *given):
+        usual(kernel._replace(forbidden=np.zeros_like(kernel.forbidden)), *given)
+
+    monkeypatch.setattr(_count_gibbs, "weigh_cells", careless)
+    assert stationary_residuals(range(20), ruled_fragment)[0] > 1e-3
+
+
+def test_steps_keep_the_law_of_cells_that_hard_rules_forbid():
+    worst, balance, _, hard = stationary_residuals(range(120), ruled_fragment)
+    assert worst <= EXACT
+    assert balance <= EXACT
+    assert hard > 40
+
+
+def ruled_chains(seeds):
+    """Chains with pairs of cells that hard rules forbid, and all their possible states."""
+    for seed in seeds:
+        pair = random_chain(seed, ruled_fragment)
+        if pair is not None and pair[1].kernel.forbidden.any():
+            states, law = cell_law(pair[1])
+            yield pair[1], [state for state, chance in zip(states, law, strict=True) if chance > 0]
+
+
+def test_states_that_occupy_the_same_support_are_connected():
+    """By steps that change one constant; so chains that start at all supports miss nothing."""
+    checked, several = 0, 0
+    for chain, states in ruled_chains(range(120)):
+        if not np.isfinite(chain.kernel.correction).all() or len(states) > 300:
+            continue
+        supports = count_gibbs.find_supports(chain.kernel)
+        component = components_of(states)
+        seen = {}
+        for state, number in zip(states, component, strict=True):
+            cells = set((chain.kernel.first_cell.astype(int) + np.array(state)).tolist())
+            held = [s for s in supports if cells <= {*np.flatnonzero(s.cells).tolist(), *s.single}]
+            assert held, "every possible state is in a support"
+            for support in held:
+                key = support.cells.tobytes()
+                assert seen.setdefault(key, number) == number
+        checked += 1
+        several += len(set(component)) > 1
+    assert checked > 20
+    assert several > 3
+
+
+def components_of(states):
+    """A number for each state, the same for states that single changes lead to."""
+    place = {state: number for number, state in enumerate(states)}
+    parent = list(range(len(states)))
+
+    def root(number):
+        while parent[number] != number:
+            number = parent[number]
+        return number
+
+    by_rest = {}
+    for state, number in place.items():
+        for variable in range(len(state)):
+            rest = (variable, state[:variable], state[variable + 1 :])
+            parent[root(number)] = root(by_rest.setdefault(rest, number))
+    return [root(number) for number in range(len(states))]
+
+
+def test_chains_start_at_states_that_hard_rules_allow():
+    checked = 0
+    for chain, states in ruled_chains(range(120)):
+        begun = chain.kernel.starts(chain.model.graph, 32, np.random.SeedSequence(1))
+        assert {tuple(column) for column in begun.T.tolist()} <= set(states)
+        checked += 1
+    assert checked > 10
+
+
+def test_cells_that_are_forbidden_are_mended_in_machine_code_as_in_python():
+    logic = read(PARTIES.format(people=", ".join(f"P{n}" for n in range(30)), red=0.1, blue=0.2))
+    kernel, graph = logic.source.cells.kernel, logic.source.cells.model.graph
+    rng = np.random.default_rng(4)
+    begun = rng.integers(3, size=graph.variables).astype(np.uint8)
+    order, mended = rng.permutation(graph.variables), []
+    mend = _count_gibbs.mend_cells
+    for run, chooser in ((mend, generator), (mend.py_func, SlowGenerator)):
+        state = begun.copy()
+        assert run(kernel, graph.cardinality, state, order, chooser(3, 0, 32))
+        assert np.isfinite(cell_log_weight(logic.source.cells, state.tolist()))
+        mended.append(state)
+    assert np.array_equal(*mended)
+    assert not np.array_equal(mended[0], begun)
+
+
+LEADER = """p = {{{people}}}
+S(p)
+F(p, p)
+x != y => !(S(x) ^ S(y)).
+{lean!r} S(x)
+{tie!r} F(x,y) => (S(x) <=> S(y))
+"""
+PARTIES = """p = {{{people}}}
+Red(p)
+Blue(p)
+F(p, p)
+!(Red(x) ^ Blue(y)).
+{red!r} Red(x)
+{blue!r} Blue(x)
+0.1 F(x,y) ^ Red(x) => Red(y)
+"""
+
+
+@pytest.mark.parametrize("method", ["gibbs", "lmh"])
+def test_what_is_believed_beside_hard_rules_is_right(method):
+    """Chains that cannot leave where they start are never believed."""
+    believed, doubted = Counter(), Counter()
+    for write, seed in itertools.product(
+        (towns.led_town, towns.united_town, towns.parted_town), range(15)
+    ):
+        logic, truth = write(np.random.default_rng(seed))
+        answer = om.marginals(logic, method=method, base="counts", samples=400, packs=2, seed=seed)
+        for name, marginal in answer.items():
+            p, gap = marginal.probability[0], abs(marginal.probability[0] - truth[name][0])
+            if marginal.verdict in ("good", "fair"):
+                assert gap <= 9 * marginal.standard_error[0] + 1e-9, (seed, name)
+            elif marginal.verdict == "rare":
+                assert gap <= 3 * max(p - marginal.low[0], marginal.high[0] - p), (seed, name)
+        (believed if answer.converged else doubted)[write.__name__] += 1
+    assert believed["led_town"] + believed["parted_town"] >= 15
+    assert doubted["united_town"] >= 5
+
+
+def test_one_leader_of_many_is_found_by_jumps_only():
+    """Who leads stays so, for Gibbs; the answer says that nobody knows."""
+    people = ", ".join(f"P{n}" for n in range(20))
+    facts = "F(P0,P1)\nF(P1,P2)\n!F(P3,P4)\n0.8 S(P7)\n"
+    logic = read(LEADER.format(people=people, lean=30.0, tie=0.4), facts, opened=["S", "F"])
+    truth = om.marginals(logic, query="S", method="counting").columns.probability
+    how = {"query": "S", "base": "counts", "samples": 1000, "seed": 1}
+    assert not om.marginals(logic, method="gibbs", **how).converged
+    answer = om.marginals(logic, method="lmh", **how)
+    assert answer.converged
+    gaps = np.abs(answer.columns.probability - truth)
+    assert (gaps <= 9 * answer.columns.standard_error).all()
+
+
+def test_hard_rules_with_too_many_or_too_few_cells_are_refused(monkeypatch):
+    seats = "p = {A, B}\nSeat(p, s!)\ns = {U, V}\nx != y => !(Seat(x,v) ^ Seat(y,v)).\n"
+    with pytest.raises(InputError, match="no cell but those that it cannot share"):
+        om.marginals(read(seats), method="gibbs", base="counts")
+    with pytest.raises(ContradictionError):
+        om.marginals(read(seats.replace("A, B", "A, B, C")), method="gibbs", base="counts")
+    monkeypatch.setattr(count_gibbs, "MOST_SUPPORTS", 1)
+    people = ", ".join(f"P{n}" for n in range(5))
+    for text in (
+        PARTIES.format(people=people, red=0.1, blue=0.2),
+        LEADER.format(people=people, lean=1.0, tie=0.1),
+    ):
+        with pytest.raises(InputError, match="combinations of cells"):
+            om.marginals(read(text), method="gibbs", base="counts")
+    monkeypatch.undo()
+    monkeypatch.setattr(count_gibbs, "MOST_CLIQUES", 1)
+    with pytest.raises(InputError, match="combinations of cells"):
+        om.marginals(
+            read(PARTIES.format(people=people, red=0.1, blue=0.2)), method="gibbs", base="counts"
+        )
+
+
+def test_columns_of_lanes_start_at_different_modes():
+    """Also where lanes are a multiple of the modes: else columns would agree, and be believed."""
+    logic = read(PARTIES.format(people="A, B, C, D", red=0.1, blue=0.2))
+    kernel = logic.source.cells.kernel
+    variables, most = kernel.log_u.shape
+    modes = np.zeros((3, variables, most))
+    for mode in range(3):
+        modes[mode, :, mode] = 1.0
+    kernel = kernel._replace(modes=modes, forbidden=np.zeros_like(kernel.forbidden), smooth=1)
+    begun = kernel.starts(logic.source.cells.model.graph, 96, np.random.SeedSequence(0))
+    assert (begun[0].reshape(-1, 8) == np.arange(8) % 3).all()
 
 
 def test_hard_rules_about_observed_pairs_start_at_possible_states():

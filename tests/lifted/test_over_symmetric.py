@@ -228,3 +228,83 @@ def test_ranks_and_clusters_that_make_no_sense_are_refused():
         program.over_symmetric(rank=-1)
     with pytest.raises(InputError, match="at least one cluster"):
         program.over_symmetric(clusters=0)
+
+
+# Copies of a rule.
+
+
+def habits(count: int, seed: int = 0) -> tuple[str, str]:
+    """Everybody has weights of his own, as learning rules with `+` gives them."""
+    rng = np.random.default_rng(seed)
+    lines = [f"{rng.normal()!r} Smokes(P{n}) => Cancer(P{n})" for n in range(count)]
+    lines += [f"{rng.normal()!r} Smokes(P{n})" for n in range(count)]
+    lines += [f"{0.2 * rng.normal()!r} Friends(P{n},y) => Smokes(y)" for n in range(count)]
+    lines += ["0.1 Smokes(x) ^ Friends(x,y) => Smokes(y)", "Cancer(P0) v Smokes(P0)."]
+    facts = [f"Friends(P{n},P{n // 2})" for n in range(1, count, 2)]
+    head = "\n".join(SMOKERS.strip().splitlines()[:3])
+    return people(count) + head + "\n" + "\n".join(lines) + "\n", "\n".join(facts)
+
+
+def soft_weights(program: MarkovLogic) -> list[float]:
+    return [rule.weight for rule in program.source.program.rules if np.isfinite(rule.weight)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_copies_with_many_clusters_say_what_the_program_says(seed: int) -> None:
+    """No weight changes: what stands for the copies is right, apart from a constant in log Z."""
+    program = read(*habits(4, seed), opened=["Friends"])
+    same = program.over_symmetric(rank=0, clusters=100)
+    assert sorted(soft_weights(same)) == pytest.approx(sorted(soft_weights(program)))
+    before, after = (om.marginals(each, method="exact") for each in (program, same))
+    assert list(before) == list(after)
+    assert np.abs(before.columns.probability - after.columns.probability).max() < CLOSE
+    log_z = [float(om.log_z(each, method="exact")) for each in (program, same)]
+    assert log_z[0] == pytest.approx(log_z[1], abs=CLOSE)
+    assert (
+        after.about.warnings[0] == f"{CAUTION}: soft evidence and copies of rules in 100 clusters"
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_clustered_copies_are_counted_as_they_are_eliminated(seed: int) -> None:
+    program = read(*habits(4, seed), opened=["Friends"])
+    coarse = program.over_symmetric(rank=1, clusters=2)
+    assert len(soft_weights(coarse)) == 3 * 2 + 1
+    exact, counted = (om.marginals(coarse, method=how) for how in ("exact", "counting"))
+    assert list(counted) == list(exact)
+    assert np.abs(counted.columns.probability - exact.columns.probability).max() < CLOSE
+    truth = om.marginals(program, method="exact")
+    assert np.abs(truth.columns.probability - exact.columns.probability).max() > 1e-4
+
+
+def test_weights_of_copies_become_means_of_clusters() -> None:
+    text = people(6) + "\n".join(SMOKERS.strip().splitlines()[:3]) + "\n"
+    weights = [0.1, 0.2, 0.3, 2.0, 2.2, 2.4]
+    text += "\n".join(f"{w} Smokes(P{n})" for n, w in enumerate(weights)) + "\n"
+    coarse = read(text).over_symmetric(rank=0, clusters=2)
+    assert soft_weights(coarse) == pytest.approx([0.2, 2.2])
+    alike = om.marginals(coarse, query="Smokes", method="exact").columns.probability
+    expected = 1 / (1 + np.exp(-np.repeat([0.2, 2.2], 3)))
+    assert alike == pytest.approx(expected, abs=1e-12)
+
+
+def test_many_constants_with_copies_are_counted_when_these_are_clustered() -> None:
+    """Forty constants that rules name cannot be counted; in three clusters they can."""
+    text, facts = habits(40)
+    program = read(text.rpartition("Cancer(P0) v")[0], facts, opened=["Friends"])
+    with pytest.raises(InputError, match="constants"):
+        om.marginals(program, method="counting")
+    counted = om.marginals(
+        program.over_symmetric(rank=1, clusters=2), query="Smokes", method="counting"
+    )
+    assert counted.about.method == "counting"
+    assert len(set(counted.columns.probability.round(12).tolist())) < 40
+
+
+def test_copies_about_several_constants_and_hard_ones_stay() -> None:
+    text = people(3) + "\n".join(SMOKERS.strip().splitlines()[:3]) + "\n"
+    text += "0.3 Friends(P0,P1)\n0.5 Friends(P1,P2)\nSmokes(P0).\nSmokes(P1).\n"
+    text += "0.1 Smokes(P2)\n0.2 Smokes(P2)\n0.4 Cancer(P1)\n0.2 Smokes(x)\n"
+    program = read(text)
+    rules = program.over_symmetric(rank=0, clusters=2).source.program.rules
+    assert rules == program.source.program.rules

@@ -93,7 +93,9 @@ def answer(
     if query.count is not None and (counted := query.count(settings)) is not None:
         return counted
     if (cells := _ask_in_cells(query, settings)) is not None:
-        by_counts = replace(settings, method="gibbs", base="counts")
+        by_counts = replace(settings, base="counts")
+        if settings.method != "lmh":
+            by_counts = replace(by_counts, method="gibbs")
         return _answer_view(cells, cells_of(query), by_counts, observers, reserve, checkpoint)
     if (pairs := _ask_in_relations(query, settings)) is not None:
         by_partitions = replace(settings, base="relations")
@@ -172,7 +174,7 @@ def _ask_in_cells(query: Query[Answer], settings: Settings) -> Query[Answer] | N
     program, bind = query.model, query.in_cells
     if isinstance(program, Model) or bind is None:
         return None
-    asked = settings.method == "gibbs" and settings.base == "counts"
+    asked = settings.method in ("gibbs", "lmh") and settings.base == "counts"
     if not asked and (_wants_other_kernels(settings) or not program.prefers_cells):
         return None
     return replace(query, bind=lambda view: bind(), count=None)

@@ -20,7 +20,16 @@ from orbitmc.estimate.marginals import (
     certain_columns,
     concatenate_columns,
 )
-from orbitmc.estimate.verdicts import BELIEVED, CODE, EXACT, OBSERVED, SEVEREST
+from orbitmc.estimate.verdicts import (
+    BELIEVED,
+    CODE,
+    EXACT,
+    FAIR_R_HAT,
+    OBSERVED,
+    RARE,
+    SEVEREST,
+    UNMIXED,
+)
 from orbitmc.inference.answer import run_chains, summarise_run
 from orbitmc.inference.counting import (
     MOST_JOINT_ATOMS,
@@ -30,6 +39,7 @@ from orbitmc.inference.counting import (
     where,
 )
 from orbitmc.inference.feature_sampling import NOBODY, sample_feature
+from orbitmc.inference.lift import CLUSTERS
 from orbitmc.inference.plan import (
     Plan,
     asked_at,
@@ -40,11 +50,15 @@ from orbitmc.inference.plan import (
 )
 from orbitmc.inference.program import TRUTH
 from orbitmc.inference.query import TRUTHS, View
+from orbitmc.kernels._alternation import Alternation, alternation
+from orbitmc.kernels._count_gibbs import cell_swaps
+from orbitmc.kernels._mixture import PAPER_WEIGHT
 from orbitmc.lifted.cells import PairField
 from orbitmc.lifted.evidence import Field
 from orbitmc.lifted.marginals import normalise, proposition_weights
 from orbitmc.mln import grounding
 from orbitmc.mln.data.database import TRUE, UNKNOWN
+from orbitmc.symmetry.clustering import clusters_of_vectors
 
 if TYPE_CHECKING:
     from typing import Any
@@ -56,11 +70,41 @@ if TYPE_CHECKING:
     from orbitmc.inference.cache import CachedElimination
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.inference.settings import Settings
+    from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.data.database import Ints
     from orbitmc.sampling.checkpoint import Checkpoint
     from orbitmc.sampling.run import RunObserver
 
 MOST_PAIRS = 10_000  # atoms of pairs that may be asked about
+
+
+def add_swaps(chain: lifted.CellChain, *, clusters: int, alpha: float) -> Alternation | None:
+    """The chain with jumps that exchange cells of constants; None if no sort has two of them.
+
+    After each sweep come so many jumps that the base chain has the share `alpha` of all steps.
+    """
+    classes = [part for part in _cell_classes(chain, clusters) if len(part) > 1]
+    if not classes:
+        return None
+    variables = len(chain.sort)
+    pairs = max(1, round(variables * (1.0 - alpha) / alpha))
+    return alternation(
+        chain.kernel, cell_swaps(chain.kernel, classes, pairs=pairs), period=variables
+    )
+
+
+def _cell_classes(chain: lifted.CellChain, clusters: int) -> Iterator[Ints]:
+    """All constants of a sort, and those of it with about the same odds in the mean field.
+
+    Those that are alike are exchanged most often; what ties classes together needs the others.
+    """
+    for sort in range(len(chain.cells)):
+        members = np.flatnonzero(chain.sort == sort)
+        odds = np.log(chain.kernel.modes[0][members] + 1.0 / max(1, len(members)))
+        labels = clusters_of_vectors(odds, clusters)
+        yield members
+        if labels.max(initial=0) > 0:
+            yield from (members[labels == label] for label in np.unique(labels).tolist())
 
 
 def cells_view(program: MarkovLogic) -> View:
@@ -98,31 +142,46 @@ class CellQuestion:
     def plan(self, settings: Settings) -> Plan:
         settings.require_use()
         settings.schedule()  # refuses two ends
-        begun, model, kernel = asked_at(settings), self.chain.model, self.chain.kernel
-        if settings.estimator == "control-variates":
+        begun, model = asked_at(settings), self.chain.model
+        kernel, jumps = self._kernel(settings)
+        if settings.estimator == "control-variates" or self.chain.kernel.forbidden.any():
             settings = replace(settings, estimator="rao-blackwell")
         settings = fit_to_budget(model.graph, settings)
         require_memory(sampling_bytes(model.graph, settings), settings)
         return Plan(
             model,
             settings,
-            self._reason(),
+            self._reason() + jumps,
             kernel=kernel,
             seconds=seconds_spent(settings),
-            ruled_out=("exact", "lmh", "lifted", "mcsat"),
+            ruled_out=("exact", *({"lmh"} - {settings.method}), "lifted", "mcsat"),
             begun=begun,
         )
 
     def resumed(self, saved: Checkpoint, settings: Settings) -> Plan:
         """Go on with a run that was kept."""
         reason = f"a run resumed from {saved.path.name}"
+        kernel, jumps = self._kernel(settings)
         return Plan(
             self.chain.model,
             settings,
-            f"{reason}; {self._reason()}",
-            kernel=self.chain.kernel,
+            f"{reason}; {self._reason()}{jumps}",
+            kernel=kernel,
             checkpoint=saved,
         )
+
+    def _kernel(self, settings: Settings) -> tuple[Kernel, str]:
+        """The chain of cells, with jumps if these are asked for, and what to say of them."""
+        if settings.method != "lmh":
+            return self.chain.kernel, ""
+        clusters = CLUSTERS if settings.clusters is None else settings.clusters
+        alpha = PAPER_WEIGHT if settings.alpha is None else settings.alpha
+        kernel = add_swaps(self.chain, clusters=clusters, alpha=alpha)
+        if kernel is None:
+            return self.chain.kernel, "; no type has two such constants, so there are no jumps"
+        classes = len(kernel.jump.start) - 1
+        words = "" if classes == 1 else f" of one of {classes} classes"
+        return kernel, f"; jumps exchange the cells of two constants{words}"
 
     def _reason(self) -> str:
         chain, source = self.chain, self.program.source
@@ -146,9 +205,11 @@ class CellQuestion:
     def _warnings(self, cells: Marginals) -> tuple[str, ...]:
         warnings = [*self.program.doubts, *cells.about.warnings]
         if self.chain.modes > 1 and not cells.converged:
+            far = self.chain.far
+            walk = f"; from one to another they take {far:,} sweeps or more" if far else ""
             warnings.append(
                 f"the cells have {self.chain.modes} modes, and chains start at all of them: if "
-                "they do not cross between modes, nobody knows how probable each is"
+                f"they do not cross between modes, nobody knows how probable each is{walk}"
             )
         return tuple(warnings)
 
@@ -184,6 +245,8 @@ class CellMarginals(CellQuestion):
         else:
             run, chosen = run_chains(plan, observers, None)
             cells = summarise_run(run, plan, chosen)
+        if self.chain.modes > 1:
+            cells = _doubt_rare(cells)
         columns, first = [], 0
         for reader in readers:
             columns.append(reader.columns(cells.columns, features, first))
@@ -192,8 +255,19 @@ class CellMarginals(CellQuestion):
         if asked.left_out:
             words = ", ".join(asked.left_out)
             warnings.append(f"name atoms of {words} to see them: they are too many")
-        about = replace(cells.about, method="gibbs", warnings=tuple(warnings))
+        about = replace(cells.about, method=plan.settings.method, warnings=tuple(warnings))
         return Marginals(concatenate_columns(columns), about)
+
+
+def _doubt_rare(cells: Marginals) -> Marginals:
+    """Doubt rare cells that columns disagree on: chains that start at a small mode make them so."""
+    columns = cells.columns
+    if not len(columns.verdict):
+        return cells
+    r_hat = np.maximum.reduceat(columns.r_hat, columns.start[:-1])
+    verdict = columns.verdict.copy()
+    verdict[(verdict == CODE[RARE]) & (r_hat > FAIR_R_HAT)] = CODE[UNMIXED]
+    return replace(cells, columns=replace(columns, verdict=verdict))
 
 
 @dataclass(frozen=True)
@@ -216,7 +290,9 @@ class CellJoint(CellQuestion):
             return Joint(texts, values, table, none, table, table, none > 0, EXACT, about)
         noted = sample_feature(cells_view(self.program), plan, law, observers)
         estimates = noted.features()
-        about = replace(noted.about, method="gibbs", warnings=self._warnings(noted.marginals))
+        about = replace(
+            noted.about, method=plan.settings.method, warnings=self._warnings(noted.marginals)
+        )
         return Joint(
             names=texts,
             values=(TRUTHS,) * len(atoms),
@@ -254,7 +330,9 @@ class CellProbability(CellQuestion):
             return certain(float(share), self.about_sure())
         noted = sample_feature(cells_view(self.program), plan, law, observers)
         estimates = noted.features() if self.given is None else noted.ratio()
-        about = replace(noted.about, method="gibbs", warnings=self._warnings(noted.marginals))
+        about = replace(
+            noted.about, method=plan.settings.method, warnings=self._warnings(noted.marginals)
+        )
         return Estimate(
             value=float(estimates.probability[0]),
             standard_error=float(estimates.standard_error[0]),

@@ -58,6 +58,12 @@ Smokes(person)
 Friends(person, person)
 0.5 Friends(x, y) ^ Smokes(x) => Smokes(y)
 """
+LEADER = """
+person = {A, B, C}
+Leads(person)
+x != y => !(Leads(x) ^ Leads(y)).
+0.5 Leads(x)
+"""
 SAME = """
 thing = {A, B, C, D}
 Same(thing, thing)
@@ -317,7 +323,12 @@ def _counts() -> None:
         draws(asked, method="counting", samples=2, chains=1)
     for lanes in (LANES, LANE_UNIT):
         limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
-        asked.marginals(replace(limits, method="gibbs", base="counts"))
+        cells = replace(limits, method="gibbs", base="counts")
+        asked.marginals(cells)
+        asked.marginals(replace(cells, method="lmh", clusters=1))
+    leader = parse(LEADER)
+    led = ground_program(leader, parse_database("", leader))
+    led.marginals(Settings(method="gibbs", base="counts", samples=2, packs=1))
 
 
 def _compile_log_weights() -> None:

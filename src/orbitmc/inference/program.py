@@ -191,12 +191,9 @@ class ProgramSource:
     def cells(self) -> lifted.CellChain | str:
         """How to sample cells of constants, or why that cannot be done."""
         try:
-            chain = lifted.build_cell_chain(self.program, self.atoms)
+            return lifted.build_cell_chain(self.program, self.atoms)
         except lifted.NotLiftableError as refusal:
             return str(refusal)
-        if chain.kernel.forbidden.any():
-            return "hard rules forbid pairs of cells, which may keep chains from moving"
-        return chain
 
     @cached_property
     def prefers_cells(self) -> bool:
@@ -317,9 +314,10 @@ class MarkovLogic(HtmlRepr):
         """The program with evidence that tells few constants apart: another, more symmetric model.
 
         Evidence on pairs of constants becomes so many rectangles (Boolean rank) for each predicate,
-        soft evidence the means of `clusters`; rank 0 leaves pairs as they are. Where few classes of
-        constants are left, answers are counted; elsewhere their cells can be sampled. All of them
-        are biased, and their first warning says so.
+        soft evidence the means of `clusters`, and so do weights of rules that are copies for one
+        constant each; rank 0 leaves pairs as they are. Where few classes of constants are left,
+        answers are counted; elsewhere their cells can be sampled. All of them are biased, and their
+        first warning says so.
 
         >>> import orbitmc as om
         >>> program = om.read_logic("examples/smokers.mln", "examples/smokers.db")
@@ -330,14 +328,20 @@ class MarkovLogic(HtmlRepr):
         source, tables = self.source, self.source.atoms.atoms
         plain = {name: atoms for name, atoms in tables.items() if not atoms.in_blocks}
         opened = frozenset(name for name, atoms in plain.items() if atoms.default == UNKNOWN)
-        world = replace(source.world, opened=opened, closed=frozenset(plain) - opened)
         known = symmetry.approximate_evidence(source.atoms, rank=rank, clusters=clusters)
+        rules, members = symmetry.cluster_copies(source.program, clusters)
+        closed = (frozenset(plain) - opened) | frozenset(members)
+        world = replace(source.world, opened=opened, closed=closed)
+        known = replace(known, facts={**known.facts, **members})
         pairs = f"evidence on pairs of Boolean rank {rank}, " if rank else ""
         doubt = (
             "this answers an approximation of the program, not the program: "
-            f"{pairs}soft evidence in {clusters} {'cluster' if clusters == 1 else 'clusters'}"
+            f"{pairs}soft evidence {'and copies of rules ' if members else ''}in {clusters} "
+            f"{'cluster' if clusters == 1 else 'clusters'}"
         )
-        after = self._with_source(replace(source, known=known, world=world, affordable={}))
+        after = self._with_source(
+            replace(source, program=rules, known=known, world=world, affordable={})
+        )
         return replace(after, doubts=(*self.doubts, doubt))
 
     def _with_source(self, source: ProgramSource) -> "MarkovLogic":

@@ -71,7 +71,8 @@ class Settings:
         "variables at once, which the method gibbs does by itself where zeros freeze single ones. "
         "relations draws a program's equivalence relations, orders, matchings and forests, and "
         "counts samples cells of a program's constants, which auto does by itself. With any other "
-        "than gibbs, lmh shuffles blocks, without a race; with relations it swaps constants.",
+        "than gibbs, lmh shuffles blocks, without a race; with relations and counts it swaps "
+        "constants.",
         methods=BASED,
         kernel=True,
     )
@@ -476,21 +477,24 @@ def _require_base(settings: Settings) -> None:
     """Refuse a base that Gibbs is not, and an order of single variables for blocks."""
     if settings.method == "gibbs" and settings.base == "mcsat":
         raise InputError("such a base is for lifted and lmh, not for gibbs")
-    fit = {"relations": ("gibbs", "lmh"), "counts": ("gibbs",)}.get(str(settings.base))
-    if fit is not None and settings.method not in fit:
-        methods = f"the method{'s'[: len(fit) - 1]} {' and '.join(fit)}"
+    swapping = settings.base in ("relations", "counts")
+    if swapping and settings.method not in ("gibbs", "lmh"):
+        methods = "the methods gibbs and lmh"
         raise InputError(f"base={settings.base} is for {methods}, not for {settings.method}")
-    if settings.base == "relations" and (
-        settings.generators or settings.approximation == "weights"
-    ):
+    if swapping and (settings.generators or settings.approximation == "weights"):
         unheard = "generators" if settings.generators else "weights"
-        raise InputError(f"lmh with base=relations swaps constants: it has no {unheard}")
+        raise InputError(f"lmh with base={settings.base} swaps constants: it has no {unheard}")
     if settings.base in ("low-width", "relations", "counts") and settings.scan is not None:
         raise InputError(f"scan is for variables one at a time, base={settings.base} draws blocks")
 
 
 def _require_approximation(settings: Settings) -> None:
     """Refuse shapes of jumps that the approximation does not have."""
+    if settings.base == "counts":
+        for name in SHAPES:
+            if name != "clusters" and getattr(settings, name) is not None:
+                raise InputError(f"lmh with base=counts swaps alike constants: it has no {name}")
+        return
     usual = SWAPPED if settings.base == "relations" else None
     if (approximation := settings.approximation or usual) is None:
         return

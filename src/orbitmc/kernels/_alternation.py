@@ -17,6 +17,7 @@ from orbitmc.kernels.protocol import (
     Kernel,
     Part,
     block_plans,
+    count_plan,
     draws_anew,
     independent_after,
     steps,
@@ -59,6 +60,9 @@ class Alternation(NamedTuple):
 
     def block_plans(self, memory: AlternationMemory) -> tuple[Any, Any] | None:
         return block_plans(self.base, memory.base)
+
+    def count_plan(self, memory: AlternationMemory) -> tuple[Any, Any] | None:
+        return count_plan(self.base, memory.base)
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> AlternationMemory:
         left = np.full(1, self.period, dtype=np.int64)

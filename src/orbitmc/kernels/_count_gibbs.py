@@ -16,28 +16,54 @@ each sweep, a copy and the one below it exchange their states by the Metropolis 
 of their distributions. Copies belong to the pack's memory; only the true chain is recorded.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.jit import implementation, shared
+from orbitmc._numba.jit import compiled, implementation, shared
 from orbitmc._simd.neighbour_sums import logistic
 from orbitmc._simd.random import (
+    COLUMNS,
     accept_by_log_ratio,
+    bernoulli,
     choose_by_log_weights,
     cumulate_weights,
     flip_by_field,
+    generator,
+    integer,
     lanes_of,
     width_of,
 )
-from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Numbers, Width, short_repr, zeros
+from orbitmc._util.arrays import (
+    LANE_UNIT,
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    Width,
+    indices,
+    short_repr,
+    starts,
+    zeros,
+)
 from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.feasibility import possible_states
+from orbitmc.kernels.metropolis import ACCEPTED, JUMP_OUTCOMES, MOVED, NULL, PROPOSALS
 from orbitmc.kernels.protocol import steps
 
 VARIABLE, STARTED = range(2)
+NO_START = (
+    "no state was found that hard rules allow to start from; the method mcsat grounds all rules, "
+    "and may find one"
+)
+MENDING_SWEEPS = 1_000
+ASTRAY = 0.05  # of changes that mend a state are made at random, so that it is not lost in a corner
+IMPOSSIBLE = 2**40  # conflicts
 
 
 class CountMemory(NamedTuple):
@@ -102,24 +128,38 @@ class CountGibbs(NamedTuple):
         return np.arange(len(self.first_cell))
 
     def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
-        """Every variable, if no pair of cells is forbidden."""
-        return np.full(graph.variables, bool(self.smooth))
+        """Every variable, if nothing that was observed of pairs forbids cells.
+
+        All constants may be in cells that forbid nothing, so there is a way between any two states
+        with the same such cells; chains start with all others.
+        """
+        return np.full(graph.variables, bool(np.isfinite(self.correction).all()))
 
     def count_plan(self, memory: CountMemory) -> "tuple[CountGibbs, CountMemory]":
         return self, memory
 
     def starts(self, graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
-        """Cells drawn at each mode in turn, lane after lane: columns begin at different modes.
+        """Cells drawn at each mode in turn: columns of lanes begin at different modes.
 
         Where zeros forbid what was drawn, a lane begins in a state that is possible.
         """
         rng = np.random.default_rng(seed)
         values = np.zeros((graph.variables, lanes), dtype=np.uint8)
         for lane in range(lanes):
-            chances = np.cumsum(self.modes[lane % len(self.modes)], axis=1)
+            row, column = divmod(lane, COLUMNS)
+            mode = column + COLUMNS * row if len(self.modes) > COLUMNS else column
+            chances = np.cumsum(self.modes[mode % len(self.modes)], axis=1)
             drawn = rng.random((graph.variables, 1)) * chances[:, -1:]
             values[:, lane] = (chances <= drawn).sum(axis=1)
-        if not self.smooth:
+        if self.forbidden.any():
+            for lane in range(lanes):
+                order = rng.permutation(graph.variables)
+                chooser = generator(int(rng.integers(2**62)), 0, LANE_UNIT)
+                state = values[:, lane].copy()
+                if not mend_cells(self, graph.cardinality, state, order, chooser):
+                    raise LimitError(NO_START)
+                values[:, lane] = state
+        elif not self.smooth:
             return possible_states(graph, lanes, seed, values.astype(np.int16))
         return values
 
@@ -137,6 +177,69 @@ class CountGibbs(NamedTuple):
             turn=np.zeros(2, dtype=np.int64),
             width=width_of(lanes),
         )
+
+
+@compiled
+def mend_cells(
+    kernel: CountGibbs, cardinality: Indices, state: Bytes, order: Numbers, rng: Any
+) -> bool:
+    """Change cells that hard rules forbid, until none is left; false if that takes too long."""
+    counts = np.zeros(len(kernel.log_r), np.int64)
+    for variable in range(len(state)):
+        counts[np.int64(kernel.first_cell[variable]) + np.int64(state[variable])] += 1
+    for _ in range(MENDING_SWEEPS):
+        broken = 0
+        for place in range(len(order)):
+            variable = order[place]
+            first = np.int64(kernel.first_cell[variable])
+            counts[first + np.int64(state[variable])] -= 1
+            if conflicts(kernel, counts, state, variable, np.int64(state[variable])) > 0:
+                broken += 1
+                size = np.int64(cardinality[variable])
+                state[variable] = choose_cell(kernel, counts, state, variable, size, rng)
+            counts[first + np.int64(state[variable])] += 1
+        if broken == 0:
+            return True
+    return False
+
+
+@shared
+def conflicts(
+    kernel: CountGibbs, counts: Numbers, state: Bytes, variable: Index, cell: Index
+) -> Index:
+    """With how many others a constant must not be in a cell."""
+    if kernel.log_u[variable, cell] == -np.inf:
+        return IMPOSSIBLE
+    total = np.int64(0)
+    row = np.int64(kernel.first_cell[variable]) + cell
+    for other in range(len(counts)):
+        total += np.int64(kernel.forbidden[row, other]) * counts[other]
+    for place in range(kernel.partner_start[variable], kernel.partner_start[variable + 1]):
+        table = kernel.correction[np.int64(kernel.pattern[place])]
+        total += table[cell, np.int64(state[np.int64(kernel.partner[place])])] == -np.inf
+    return total
+
+
+@shared
+def choose_cell(
+    kernel: CountGibbs, counts: Numbers, state: Bytes, variable: Index, size: Index, rng: Any
+) -> Index:
+    """A cell with the fewest conflicts, or now and then any possible one."""
+    astray, chosen, equal = bernoulli(rng, ASTRAY), np.int64(0), np.int64(0)
+    fewest: Index = IMPOSSIBLE
+    for cell in range(size):
+        number = conflicts(kernel, counts, state, variable, np.int64(cell))
+        if number == IMPOSSIBLE:
+            continue
+        if astray:
+            number = np.int64(0)
+        if number < fewest:
+            fewest, equal = number, np.int64(0)
+        if number == fewest:
+            equal += 1
+            if integer(rng, equal) == 0:
+                chosen = np.int64(cell)
+    return chosen
 
 
 @implementation(steps, CountGibbs)
@@ -384,3 +487,146 @@ def find_chances(
             for lane in range(lanes_of(memory)):
                 memory.log_weights[cell, lane] /= memory.log_weights[size - 1, lane]
     add_to_counts(kernel, memory, values, 0, variable, 1)
+
+
+# Jumps: two constants of a sort exchange their cells, and the true model accepts.
+#
+# The number of constants in each cell stays the same, so all pairs that nobody has observed weigh
+# the same as before: only what is known of the two, alone and beside observed partners, decides.
+# Numbers of constants that are held fast (one leader, a few seats) keep Gibbs from moving anybody;
+# they do not keep two constants from changing places.
+#
+# Exact because the two are drawn without looking at the state, and an exchange undoes itself. Any
+# classes of constants of one sort are safe; in good ones, constants are nearly exchangeable.
+
+
+class SwapMemory(NamedTuple):
+    """Arrays of one pack, per lane: change of log-weight, and the decision."""
+
+    change: Floats
+    accepted: Bytes
+    width: Width
+
+
+class CellSwaps(NamedTuple):
+    """Exchange the cells of `pairs` random pairs of constants, one pair after the other.
+
+    `member[start[c]:start[c + 1]]` are the constants of class c, and `class_of[place]` is the class
+    of a member. The other fields are those of the chain of cells.
+    """
+
+    start: Indices
+    member: Indices
+    class_of: Indices
+    pairs: int
+    log_u: Floats
+    partner_start: Indices
+    partner: Indices
+    pattern: Indices
+    correction: Floats
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return JUMP_OUTCOMES
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> SwapMemory:
+        return SwapMemory(zeros(lanes, np.float64), zeros(lanes, np.uint8), width_of(lanes))
+
+
+@implementation(steps, CellSwaps)
+def cell_swap_steps(
+    prepared: PreparedGraph,
+    kernel: CellSwaps,
+    memory: SwapMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    for _ in range(count * kernel.pairs):
+        place = np.int64(integer(rng, len(kernel.member)))
+        number = np.int64(kernel.class_of[place])
+        first = np.int64(kernel.start[number])
+        other = first + np.int64(integer(rng, np.int64(kernel.start[number + 1]) - first - 1))
+        other += other >= place
+        one, two = np.int64(kernel.member[place]), np.int64(kernel.member[other])
+        memory.change[:] = 0.0
+        add_gain(kernel, memory, values, one, two)
+        add_gain(kernel, memory, values, two, one)
+        add_gain_between(kernel, memory, values, one, two)
+        accept_by_log_ratio(rng, memory.change, memory.accepted)
+        exchange_cells(memory, values, one, two, outcomes)
+
+
+@shared
+def add_gain(
+    kernel: CellSwaps, memory: SwapMemory, values: Bytes, mine: Index, other: Index
+) -> None:
+    """Add what a constant gains in the other's cell, alone and beside its observed partners."""
+    for lane in range(lanes_of(memory)):
+        now, then = np.int64(values[mine, lane]), np.int64(values[other, lane])
+        memory.change[lane] += kernel.log_u[mine, then] - kernel.log_u[mine, now]
+    for place in range(kernel.partner_start[mine], kernel.partner_start[mine + 1]):
+        partner = np.int64(kernel.partner[place])
+        if partner != other:
+            table = kernel.correction[np.int64(kernel.pattern[place])]
+            for lane in range(lanes_of(memory)):
+                theirs = np.int64(values[partner, lane])
+                now, then = np.int64(values[mine, lane]), np.int64(values[other, lane])
+                memory.change[lane] += table[then, theirs] - table[now, theirs]
+
+
+@shared
+def add_gain_between(
+    kernel: CellSwaps, memory: SwapMemory, values: Bytes, one: Index, two: Index
+) -> None:
+    """Add what two constants gain of which something was observed together."""
+    for place in range(kernel.partner_start[one], kernel.partner_start[one + 1]):
+        if np.int64(kernel.partner[place]) == two:
+            table = kernel.correction[np.int64(kernel.pattern[place])]
+            for lane in range(lanes_of(memory)):
+                mine, theirs = np.int64(values[one, lane]), np.int64(values[two, lane])
+                memory.change[lane] += table[theirs, mine] - table[mine, theirs]
+
+
+@shared
+def exchange_cells(
+    memory: SwapMemory, values: Bytes, one: Index, two: Index, outcomes: Numbers
+) -> None:
+    """Exchange two cells in the lanes that accept, and count what happened."""
+    outcomes[PROPOSALS] += lanes_of(memory)
+    for lane in range(lanes_of(memory)):
+        differing = values[one, lane] ^ values[two, lane]
+        outcomes[NULL] += differing == 0
+        differing *= memory.accepted[lane]
+        outcomes[ACCEPTED] += differing != 0
+        outcomes[MOVED] += 2 * np.int64(differing != 0)
+        values[one, lane] ^= differing
+        values[two, lane] ^= differing
+
+
+def cell_swaps(chain: CountGibbs, classes: Sequence[NDArray[Any]], *, pairs: int) -> CellSwaps:
+    """Exchange the cells of so many pairs in each step; classes of one constant are left out."""
+    several = [members for members in classes if len(members) > 1]
+    if not several or pairs < 1:
+        raise InputError("there are no two constants whose cells could be exchanged")
+    sizes = np.array([len(members) for members in several])
+    member = np.concatenate(several)
+    class_of = np.repeat(np.arange(len(several)), sizes)
+    sorts = chain.first_cell.astype(np.int64)[member]
+    if (sorts != sorts[np.cumsum(sizes)[class_of] - 1]).any():
+        raise InputError("constants of different sorts have no cells to exchange")
+    return CellSwaps(
+        starts(sizes),
+        indices(member),
+        indices(class_of),
+        pairs,
+        chain.log_u,
+        chain.partner_start,
+        chain.partner,
+        chain.pattern,
+        chain.correction,
+    )

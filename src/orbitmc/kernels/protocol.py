@@ -142,7 +142,7 @@ def start_states(
     another lane does.
     """
     wanting = [part for part in _all_inside(kernel) if hasattr(part, "want_states")]
-    alone = wanting[0] if len(wanting) == 1 else kernel
+    alone = wanting[0] if len(wanting) == 1 else kernel if wanting else base_of(kernel)
     if hasattr(alone, "starts"):
         states: Bytes = alone.starts(graph, lanes, seed)
         return states

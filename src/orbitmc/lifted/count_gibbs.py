@@ -7,8 +7,9 @@ the kernel `CountGibbs` knows. Modes of the whole are fixed points of its mean f
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,14 +45,20 @@ from orbitmc.mln.grounding.grounding import AtomTables
 from orbitmc.mln.language.syntax import Program
 
 MOST_CELLS = 64  # of a constant
+MOST_SUPPORTS = 64  # combinations of cells that hard rules allow
+MOST_CLIQUES = 10_000  # of cells, that are looked at to find them
+TOO_MANY_SUPPORTS = (
+    f"hard rules allow more than {MOST_SUPPORTS} combinations of cells; chains of cells start with "
+    "all of them"
+)
 MODE_STEPS = 200  # of a fixed point
 MODE_TOLERANCE = 1e-4  # of chances of cells: chains start there, and find the rest
 CORNER = 0.01  # of a corner from which a mode is looked for, in each other cell
-FORBIDDEN = -50.0  # nats, in the place of zeros while modes are looked for
+FORBIDDEN = -50.0  # nats, in the place of zeros of observed pairs while modes are looked for
 SAME_MODE = 0.02  # difference of the shares of cells
 FAR_MODE = 60.0  # nats: modes below the largest by more are left out
 DAMPING = 0.5
-MOST_FLATTENED = 4_000  # variables: chains of more take too long from one mode to another
+MOST_SWEEPS = 4_000  # from one mode to another: where more are needed, counts are not flattened
 STEP = 4.0  # how much less of a barrier each flattened copy has left
 PATH_POINTS, PATH_STEPS = 33, 40  # between two modes, and of the mean field at each
 THETA_STEPS, LONGEST_STEP = 8, 4.0  # of Newton's method
@@ -63,7 +70,8 @@ class CellChain:
 
     Variable v is member `place[v]` of sort `sort[v]`; `value_of[v]` are the cells of its values.
     `sure[s]` is the cell of each member of sort s that has no choice, else -1. `left_out` are modes
-    that are too small to matter, in nats below the largest; there are `modes` others.
+    that are too small to matter, in nats below the largest; there are `modes` others. Some of
+    these are so `far` apart, in sweeps, that counts between them are not flattened.
     """
 
     fragment: Fragment
@@ -79,6 +87,7 @@ class CellChain:
     sure: tuple[Ints, ...]
     modes: int
     left_out: tuple[float, ...]
+    far: int
 
     def field_chances(self, sort: int, field: Field, value: Ints, places: Ints) -> Floats:
         """For members of a sort: the chance that a field has a value, in each cell."""
@@ -193,19 +202,20 @@ class _Assembly:
             weights[variable_of[s][inside], : sizes[s]] = part[inside]
         weights, kept = self._fold_edges(edges, corrections, sure, variable_of, weights, most)
         kernel = self._kernel(sort, first_cell, weights, finite, forbidden, kept, corrections)
-        modes, heights = _find_modes(kernel, np.array(sizes)[sort] if count else np.zeros(0, int))
+        everything = Support(np.ones(len(finite), np.bool_))
+        supports = find_supports(kernel) if forbidden.any() else [everything]
+        modes, heights = _find_modes(kernel, supports)
         near = [place for place, height in enumerate(heights) if max(heights) - height <= FAR_MODE]
         near.sort(key=lambda place: -heights[place])
         kernel = kernel._replace(modes=readonly(np.array([modes[number] for number in near])))
-        if len(near) > 1 and kernel.smooth and count <= MOST_FLATTENED:
-            kernel = _flatten(kernel)
+        kernel, far = _flatten(kernel) if kernel.smooth else (kernel, 0)
         left_out = tuple(
             max(heights) - height for height in heights if max(heights) - height > FAR_MODE
         )
         model = self._model(sort, place, sizes, weights, kept, corrections)
         return CellChain(
             self.fragment, self.known, self.cells, self.tables, self.pairs, model, kernel,
-            sort, place, tuple(variable_of), tuple(sure), len(near), left_out,
+            sort, place, tuple(variable_of), tuple(sure), len(near), left_out, far,
         )  # fmt: skip
 
     def _relations(
@@ -356,43 +366,122 @@ class _Assembly:
         return Model(graph=builder.build(), names=tuple(names), values=values)
 
 
+# Which cells hard rules let constants be in at the same time.
+
+
+class Support(NamedTuple):
+    """Cells that any number of constants may be in at once, and some that have one constant."""
+
+    cells: NDArray[np.bool_]
+    single: tuple[int, ...] = ()
+
+
+def find_supports(kernel: CountGibbs) -> list[Support]:
+    """All largest sets of cells that constants may be in at once; refuses what has none or many.
+
+    Of cells that two constants may not share, each combination is a support of its own.
+    """
+    forbidden = kernel.forbidden.astype(np.bool_)
+    possible = _possible_cells(kernel)
+    alone = np.diag(forbidden)
+    allowed = ~forbidden
+    np.fill_diagonal(allowed, val=False)
+    supports: dict[tuple[bytes, tuple[int, ...]], Support] = {}
+    nodes = np.flatnonzero(possible.any(axis=0)).tolist()
+    for number, clique in enumerate(_maximal_cliques(allowed, nodes)):
+        if number == MOST_CLIQUES:
+            raise NotLiftableError(TOO_MANY_SUPPORTS)
+        cells = np.zeros(len(alone), np.bool_)
+        cells[[cell for cell in clique if not alone[cell]]] = True
+        needy = ~(possible & cells).any(axis=1)
+        if needy.any():
+            room = [cell for cell in clique if alone[cell]]
+            if needy.sum() > len(room) or not possible[needy][:, room].any(axis=1).all():
+                continue
+            raise NotLiftableError(
+                "hard rules leave a constant no cell but those that it cannot share, which may "
+                "keep chains from moving"
+            )
+        shared = [cell for cell in clique if alone[cell]]
+        for size in range(len(shared) + 1):
+            for single in itertools.combinations(shared, size):
+                supports[cells.tobytes(), single] = Support(cells, single)
+                if len(supports) > MOST_SUPPORTS:
+                    raise NotLiftableError(TOO_MANY_SUPPORTS)
+    if not supports:
+        raise ContradictionError(IMPOSSIBLE)
+    return list(supports.values())
+
+
+def _possible_cells(kernel: CountGibbs) -> NDArray[np.bool_]:
+    """Which cells of all sorts constants may be in, a row each; not more alike ones than matter."""
+    finite = np.isfinite(kernel.log_u)
+    rows = np.column_stack([kernel.first_cell.astype(np.int64), finite])
+    possible = np.zeros((len(rows), len(kernel.log_r)), np.bool_)
+    variable, cell = np.nonzero(finite)
+    possible[variable, kernel.first_cell.astype(np.int64)[variable] + cell] = True
+    _, first, count = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    few = np.minimum(count, len(kernel.log_r) + 1)  # more are as good as that many
+    return np.asarray(possible[np.repeat(first, few)])
+
+
+def _maximal_cliques(allowed: NDArray[np.bool_], nodes: Sequence[int]) -> Iterator[list[int]]:
+    """All sets of nodes that allow each other and that no other node fits (Bron and Kerbosch)."""
+    near = {node: set(np.flatnonzero(allowed[node]).tolist()) & set(nodes) for node in nodes}
+
+    def extend(clique: list[int], open_: set[int], closed: set[int]) -> Iterator[list[int]]:
+        if not open_ and not closed:
+            yield clique
+            return
+        pivot = max(sorted(open_ | closed), key=lambda node: len(near[node] & open_))
+        for node in sorted(open_ - near[pivot]):
+            yield from extend([*clique, node], open_ & near[node], closed & near[node])
+            open_, closed = open_ - {node}, closed | {node}
+
+    yield from extend([], set(nodes), set())
+
+
 # Modes: fixed points of the mean field.
 
 
-def _find_modes(kernel: CountGibbs, sizes: Ints) -> tuple[list[Floats], list[float]]:
+def _find_modes(
+    kernel: CountGibbs, supports: Sequence[Support]
+) -> tuple[list[Floats], list[float]]:
     """Chances of cells at each fixed point that is found, and the bounds on log Z there."""
-    count = len(sizes)
-    if not count:
+    if not len(kernel.first_cell):
         return [np.zeros((0, 1))], [0.0]
-    field, most = _MeanField(kernel), kernel.log_u.shape[1]
-    possible = np.isfinite(kernel.log_u)
-    begins = [possible.astype(np.float64)]
-    for cell in range(most):
-        corner = np.where(possible, CORNER, 0.0)
-        corner[np.arange(count), np.minimum(cell, sizes - 1)] += 1.0
-        begins.append(np.where(possible, corner, 0.0))
     modes: list[Floats] = []
     heights: list[float] = []
-    for begin in begins:
-        chances = field.settle(begin / begin.sum(axis=1, keepdims=True))
-        shares = chances.mean(axis=0)
-        if all(np.abs(shares - mode.mean(axis=0)).max() > SAME_MODE for mode in modes):
-            modes.append(chances)
-            heights.append(field.height(chances))
+    for support in supports:
+        field = _MeanField(kernel, support)
+        for begin in field.corners():
+            chances, height = field.occupy(field.settle(begin))
+            shares = chances.mean(axis=0)
+            if all(np.abs(shares - mode.mean(axis=0)).max() > SAME_MODE for mode in modes):
+                modes.append(chances)
+                heights.append(height)
     return modes, heights
 
 
-def _flatten(kernel: CountGibbs) -> CountGibbs:
-    """Add copies that are flattened between the largest mode and each other one.
+def _flatten(kernel: CountGibbs) -> tuple[CountGibbs, int]:
+    """Add copies that are flattened between the largest mode and each other one that is near.
+
+    A number of constants changes by about the root of all in a sweep, in any direction: from mode
+    to mode it takes the square of so many steps. What is too far is told, in sweeps.
 
     The last copy of each has about equal chances for all numbers of constants between both modes.
     Of the bias that it has, the one before lacks so much as makes one nat, and each one before that
     lacks four times as much: few copies do, however high the barrier is.
     """
     field, variables = _MeanField(kernel), len(kernel.first_cell)
-    marks, biases, below = [kernel.mark[0]], [np.zeros(variables + 1)], [0]
+    marks, biases, below, far = [kernel.mark[0]], [np.zeros(variables + 1)], [0], 0
     for mode in kernel.modes[1:]:
-        mark = (field.count(mode) > field.count(kernel.modes[0])).astype(np.uint8)
+        gain = field.count(mode) - field.count(kernel.modes[0])
+        mark = (gain > 0).astype(np.uint8)
+        sweeps = math.ceil(float(gain[mark == 1].sum()) ** 2 / variables)
+        if sweeps > MOST_SWEEPS:
+            far = max(far, sweeps)
+            continue
         full = field.barrier(kernel.modes[0], mode, mark)
         steps = max(1, math.ceil(math.log(max(2.0, float(full.max())), STEP)))
         below.append(0)
@@ -401,25 +490,62 @@ def _flatten(kernel: CountGibbs) -> CountGibbs:
             biases.append(share * full)
             if number:
                 below.append(len(below) - 1)
-    return kernel._replace(
+    copies = kernel._replace(
         mark=readonly(np.array(marks)),
         bias=readonly(np.array(biases)),
         below=indices(np.array(below)),
     )
+    return copies, far
 
 
 class _MeanField:
-    """What cells of a constant weigh on average, if those of others are independent."""
+    """What cells of a constant weigh on average, if those of others are independent.
 
-    def __init__(self, kernel: CountGibbs) -> None:
-        self.log_u, most = kernel.log_u, kernel.log_u.shape[1]
-        self.log_r = kernel.log_r + FORBIDDEN * kernel.forbidden
+    With a support, constants are in its cells only, and one each is in its `single` cells.
+    """
+
+    def __init__(self, kernel: CountGibbs, support: Support | None = None) -> None:
+        self.alone, self.log_r = kernel.log_u, kernel.log_r
+        most = self.alone.shape[1]
         count = len(self.log_r)
         cells = kernel.first_cell.astype(np.int64)[:, None] + np.arange(most)
         self.cells = np.minimum(cells, count - 1)  # beyond its own, chances are 0
+        self.single = () if support is None else support.single
+        inside = np.ones(count, np.bool_) if support is None else support.cells
+        told = self.log_r[:, list(self.single)].sum(axis=1)
+        self.log_u = np.where(inside[self.cells], self.alone + told[self.cells], -np.inf)
         self.owner = np.repeat(np.arange(len(cells)), lengths(kernel.partner_start))
         self.partner = kernel.partner.astype(np.int64)
         self.told = np.maximum(kernel.correction, FORBIDDEN)[kernel.pattern.astype(np.int64)]
+
+    def corners(self) -> Iterator[Floats]:
+        """Chances to begin with: all cells alike, and nearly all constants in one."""
+        possible = np.isfinite(self.log_u)
+        yield possible / possible.sum(axis=1, keepdims=True)
+        every, most = np.arange(len(possible)), possible.shape[1]
+        last = most - 1 - possible[:, ::-1].argmax(axis=1)
+        for cell in range(most):
+            corner = np.where(possible, CORNER, 0.0)
+            corner[every, np.where(possible[:, cell], cell, last)] += 1.0
+            yield corner / corner.sum(axis=1, keepdims=True)
+
+    def occupy(self, chances: Floats) -> tuple[Floats, float]:
+        """Let one constant be in each single cell; its chances, and the height of the mode."""
+        height = self.height(chances)
+        if not self.single:
+            return chances, height
+        field = self.of(chances)
+        usual = log_sum(self.log_u + field, 1)
+        chances = chances.copy()
+        for number, cell in enumerate(self.single):
+            place, column = np.nonzero((self.cells == cell) & np.isfinite(self.alone))
+            gain = self.alone[place, column] + field[place, column] - usual[place]
+            total = float(log_sum(gain, 0))
+            height += total + float(self.log_r[cell, list(self.single[:number])].sum())
+            share = np.exp(gain - total)
+            chances[place] *= 1.0 - share[:, None]
+            chances[place, column] = share
+        return chances, height
 
     def count(self, chances: Floats) -> Floats:
         """How many constants are expected in each cell."""

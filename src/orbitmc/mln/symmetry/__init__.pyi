@@ -4,6 +4,7 @@ from orbitmc.mln.symmetry.approximate_classes import (
 )
 from orbitmc.mln.symmetry.approximate_classes import classes_by_evidence as classes_by_evidence
 from orbitmc.mln.symmetry.approximate_classes import classes_by_messages as classes_by_messages
+from orbitmc.mln.symmetry.approximate_classes import cluster_copies as cluster_copies
 from orbitmc.mln.symmetry.approximate_classes import cluster_rule_weights as cluster_rule_weights
 from orbitmc.mln.symmetry.approximate_classes import variable_cells as variable_cells
 from orbitmc.mln.symmetry.classes import Classes as Classes

@@ -6,6 +6,8 @@ own.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +17,23 @@ from orbitmc._simd.bits import Matrix
 from orbitmc._util.arrays import Floats, row_classes, snap
 from orbitmc.errors import LimitError
 from orbitmc.graph.model import Model
-from orbitmc.mln.data.database import Database, Facts, Ints, Universe
+from orbitmc.mln.data.database import TRUE, Database, Facts, Ints, Universe
 from orbitmc.mln.grounding.atoms import Atoms
 from orbitmc.mln.grounding.folding import shape_of
 from orbitmc.mln.grounding.grounding import AtomTables, Ground
-from orbitmc.mln.language.syntax import Formula
+from orbitmc.mln.language.syntax import (
+    And,
+    Atom,
+    Comparison,
+    Constant,
+    Formula,
+    Predicate,
+    Program,
+    Rule,
+    Variable,
+    parts_of,
+    with_parts,
+)
 from orbitmc.mln.symmetry.classes import Classes, Relation, fixed_constants, relations, rows_of
 from orbitmc.symmetry.approximations import require_clusters
 from orbitmc.symmetry.boolean_rank import factorise, factorise_links
@@ -272,6 +286,87 @@ def approximate_evidence(tables: AtomTables, *, rank: int = 5, clusters: int = 6
         if len(evidence[0]):
             facts[name] = _facts(atoms, tables.universe, *evidence)
     return Database(facts, tables.universe.constants)
+
+
+class CopiedRule(NamedTuple):
+    """What copies of a rule have in common: the formula with a variable for its only constant."""
+
+    formula: Formula
+    types: tuple[tuple[str, str], ...]
+    kind: str
+
+
+MEMBER = "copy"  # the variable for the constant of a copy
+
+
+def cluster_copies(program: Program, clusters: int) -> tuple[Program, dict[str, Facts]]:
+    """The program with few weights for copies of a rule, one copy for each of many constants.
+
+    Copies with weights in a cluster become one rule with their mean, about the members of a new
+    predicate; its facts come with the program. Then constants in the same clusters can be
+    exchanged. Hard rules, and copies that name several constants, stay as they are.
+    """
+    require_clusters(clusters)
+    copies: dict[CopiedRule, list[tuple[int, str]]] = {}
+    for number, rule in enumerate(program.rules):
+        if (copy := _copied_rule(rule, program)) is not None:
+            copies.setdefault(copy[0], []).append((number, copy[1]))
+    predicates, facts = dict(program.predicates), dict[str, Facts]()
+    rules: list[Rule | None] = list(program.rules)
+    for copied, members in copies.items():
+        names = [name for _, name in members]
+        if len(set(names)) < max(2, len(names)):
+            continue
+        weights = np.array([program.rules[number].weight for number, _ in members])
+        labels = clusters_of_numbers(weights, clusters)
+        means = cluster_means(weights[:, None], labels, int(labels.max()) + 1)[:, 0]
+        for label, mean in enumerate(means.tolist()):
+            inside = [members[place] for place in np.flatnonzero(labels == label).tolist()]
+            title = f"Copies{len(facts) + 1}"
+            while title in predicates:
+                title += "x"
+            predicates[title] = Predicate(title, (copied.kind,), (False,), closed=True)
+            constants = tuple(name for _, name in inside)
+            true = np.full(len(inside), TRUE, np.int8)
+            facts[title] = Facts((constants,), true, np.zeros(len(inside)))
+            for number, _ in inside[1:]:
+                rules[number] = None
+            first = inside[0][0]
+            rules[first] = replace(
+                program.rules[first],
+                formula=And((Atom(title, (Variable(MEMBER),)), copied.formula)),
+                weight=mean,
+                types=dict(copied.types) | {MEMBER: copied.kind},
+            )
+    fewer = tuple(rule for rule in rules if rule is not None)
+    return replace(program, predicates=predicates, rules=fewer), facts
+
+
+def _copied_rule(rule: Rule, program: Program) -> tuple[CopiedRule, str] | None:
+    """A rule about one named constant, and that constant; None of others."""
+    if rule.weight is None or not np.isfinite(rule.weight) or rule.per_constant:
+        return None
+    named: set[tuple[str, str]] = set()
+    for part in parts_of(rule.formula):
+        if isinstance(part, Comparison):
+            if isinstance(part.left, Constant) or isinstance(part.right, Constant):
+                return None
+            continue
+        kinds = program.predicates[part.predicate].types
+        for term, kind in zip(part.arguments, kinds, strict=True):
+            if isinstance(term, Constant):
+                named.add((term.name, kind))
+    if len(named) != 1:
+        return None
+    ((name, kind),) = named
+    return CopiedRule(_with_member(rule.formula), tuple(sorted(rule.types.items())), kind), name
+
+
+def _with_member(formula: Formula) -> Formula:
+    if isinstance(formula, Atom):
+        terms = (Variable(MEMBER) if isinstance(t, Constant) else t for t in formula.arguments)
+        return replace(formula, arguments=tuple(terms))
+    return with_parts(formula, _with_member)
 
 
 Evidence = tuple[Ints, NDArray[np.int8], Floats]
