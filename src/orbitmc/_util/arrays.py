@@ -230,11 +230,10 @@ def _first_places(classes: NDArray[Any]) -> NDArray[np.int64]:
     """Where the class of each member appears first; small numbers are marked, not sorted."""
     if classes.dtype.kind != "i" or classes.min(initial=0) < 0 or _is_sparse(classes):
         _, first, which = np.unique(classes, return_index=True, return_inverse=True)
-        places: NDArray[np.int64] = first[which.reshape(-1)]
-        return places
+        return np.asarray(first[which.reshape(-1)])
     first_of: NDArray[np.int64] = np.zeros(int(classes.max(initial=0)) + 1, dtype=np.int64)
     first_of[classes[::-1]] = np.arange(len(classes))[::-1]  # of several, the last one stays
-    return first_of[classes]
+    return np.asarray(first_of[classes])
 
 
 def ranks(classes: NDArray[Any]) -> NDArray[np.int64]:
