@@ -112,7 +112,7 @@ $(READY): $(DEMO_READY)
 	@# pgmpy brings torch; the tests only read the networks that it ships
 	$(BIN)/python -m pip install --quiet --no-deps "pgmpy==1.1.2" || \
 	    echo "pgmpy could not be installed: its networks will not be tested"
-	$(BIN)/python -m pip install --quiet --only-binary :all: "python-sat>=1.8.dev17" || \
+	$(BIN)/python -m pip install --quiet --only-binary :all: "python-sat>=1.9.dev17" || \
 	    echo "python-sat could not be installed: its use will not be tested"
 	$(BIN)/python -m pip install --quiet --group browser || \
 	    echo "playwright could not be installed: pages will not be clicked in a browser"

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import pkgutil
 import re
 import subprocess
 import time
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import orbitmc as package
 from orbitmc import inference
+from orbitmc._numba import jit
 from orbitmc.cli import getting_started as warm
 from orbitmc.tuning.families import FAMILIES
 from tests.cli.commands import command, orbitmc, orbitmc_alone
@@ -113,6 +116,15 @@ def test_exact_answers_need_machine_code_that_warm_exact_asks_for():
     }
 
 
+def called_from_python():
+    """Compiled functions of the package that are not only for other compiled code."""
+    for module in pkgutil.walk_packages(package.__path__, "orbitmc."):
+        if module.name != "orbitmc.__main__":
+            for found in vars(importlib.import_module(module.name)).values():
+                if isinstance(found, jit.Compiled) and found._kind == "outer_dispatcher":
+                    yield f"{found.__module__}.{found.__qualname__}"
+
+
 @pytest.mark.slow
 def test_warm_exact_fills_an_empty_store(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
@@ -123,11 +135,24 @@ def test_warm_exact_fills_an_empty_store(tmp_path):
     assert again["compiled"] == 0
 
 
-@pytest.mark.slow
-def test_no_documented_command_compiles_anything_after_warm(tmp_path):
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+@pytest.fixture(scope="module")
+def warm_store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("store")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
     done = subprocess.run(command("warm"), env=environment, timeout=1800, check=False)
     assert done.returncode == 0
-    found = asked_for("commands", "every", NUMBA_CACHE_DIR=str(tmp_path))
-    assert missing(found, asked_for("questions", NUMBA_CACHE_DIR=str(tmp_path))) == {}
+    return folder
+
+
+@pytest.mark.slow
+def test_warm_compiles_every_function(warm_store):
+    kept = {path.name.rpartition("-")[0] for path in warm_store.rglob("*") if path.is_file()}
+    assert set(called_from_python()) <= kept
+
+
+@pytest.mark.slow
+def test_no_documented_command_compiles_anything_after_warm(warm_store):
+    store = {"NUMBA_CACHE_DIR": str(warm_store)}
+    found = asked_for("commands", "every", **store)
+    assert missing(found, asked_for("questions", **store)) == {}
     assert found["compiled"] == 0

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from orbitmc._numba import tiers
-from orbitmc.errors import ContradictionError
+from orbitmc._numba.compile_log import time_limit
+from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph import feasibility
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.feasibility import MOST_BACKTRACKS, _search_state, possible_states, walk_to_state
@@ -122,6 +123,57 @@ def test_walking_finds_states_where_a_search_loses_its_way():
     states = possible_states(graph, 3, SEED)
     assert np.isfinite(log_weight(graph, states)).all()
     assert len(np.unique(states, axis=1).T) == 3
+
+
+def test_a_walk_that_looks_at_the_clock_ends_where_it_would_have_ended(monkeypatch):
+    graph = random_clauses(400, 1500, seed=2)
+    pruned = possible_values(graph)
+    whole = walk_to_state(graph, pruned, np.random.default_rng(5))
+    looks = []
+    monkeypatch.setattr(feasibility, "FLIPS_AT_ONCE", 7)
+    monkeypatch.setattr(
+        feasibility, "timed", lambda steps: (looks.append(1) or step for step in steps)
+    )
+    parts = walk_to_state(graph, pruned, np.random.default_rng(5))
+    assert np.array_equal(whole, parts)
+    assert len(looks) > 10
+
+
+def test_a_search_for_a_start_ends_when_its_time_is_over():
+    graph = random_clauses(60, 180, seed=1)
+    possible_states(graph, 2, SEED)
+    with time_limit(0.0), pytest.raises(LimitError, match="no time"):
+        possible_states(graph, 2, SEED)
+    with time_limit(0.0), pytest.raises(LimitError, match="no time"):
+        walk_to_state(graph, possible_values(graph), np.random.default_rng(1))
+
+
+def test_a_solver_is_asked_a_few_conflicts_at_a_time(monkeypatch):
+    pytest.importorskip("pysat", reason="the extra sat is not installed")
+    monkeypatch.setattr(feasibility, "CONFLICTS_AT_ONCE", 1)
+    for graph, possible in ((random_clauses(60, 240, seed=3), True), (pigeonholes(6), False)):
+        pruned, rng = possible_values(graph), np.random.default_rng(1)
+        clauses = feasibility.encode(graph, pruned)
+        with time_limit(0.0), pytest.raises(LimitError, match="no time"):
+            feasibility.solve(clauses, pruned, rng)
+        if possible:
+            assert np.isfinite(
+                brute_force.log_weight(graph, feasibility.solve(clauses, pruned, rng))
+            )
+        else:
+            with pytest.raises(ContradictionError, match="no state"):
+                feasibility.solve(clauses, pruned, rng)
+
+
+def test_zeros_of_tables_that_no_factor_has_do_not_count():
+    builder = Builder([2, 2])
+    builder.add_table([-np.inf, 0.0, 0.0, -np.inf])
+    builder.add_factor([0, 1], np.zeros((2, 2)))
+    assert not builder.build().has_zeros()
+    builder.add_factor([1], [0.0, -np.inf])
+    graph = builder.build()
+    assert graph.has_zeros()
+    assert feasibility.hard_factors(graph).tolist() == [False, True]
 
 
 def test_walking_mends_tables_and_variables_of_many_values():

@@ -10,7 +10,13 @@ import pytest
 
 import orbitmc as om
 from orbitmc._numba import compile_log
-from orbitmc._numba.compile_log import asked_before, spent_before, time_limit
+from orbitmc._numba.compile_log import (
+    asked_before,
+    latest_time,
+    spent_before,
+    time_limit,
+    working_time,
+)
 from orbitmc.conditionals.prepared import FEW_LIMITS, prepare
 from orbitmc.errors import LimitError
 from orbitmc.graph.builder import Builder
@@ -33,6 +39,7 @@ from orbitmc.inference.plan import (
 from orbitmc.inference.rows import Kind, SampledRows
 from orbitmc.inference.settings import Options, Settings, accepts_settings
 from orbitmc.kernels._gibbs import RandomScan
+from orbitmc.sampling import pack
 
 answer = importlib.import_module("orbitmc.inference.answer")
 log_z_question = importlib.import_module("orbitmc.inference._log_z")
@@ -374,3 +381,29 @@ def test_what_there_is_no_time_for_is_refused_before_a_graph_is_made_for_it(monk
         plan_model(model, Settings(seconds=0.5), tie)
     with pytest.raises(AssertionError):
         plan_model(model, Settings(), tie)
+
+
+VERBS = {
+    "marginals": om.marginals,
+    "joint": lambda model, **how: om.joint(model, ["a", "b"], **how),
+    "draws": om.draws,
+    "log Z": om.log_z,
+    "best": om.best,
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_search_for_a_state_to_start_from_ends_with_the_seconds(verb, monkeypatch):
+    """Where zeros are many, nobody knows how long it takes."""
+    limits, search = [], pack.possible_states
+
+    def listen(*given):
+        limits.append(latest_time() - working_time())
+        return search(*given)
+
+    monkeypatch.setattr(pack, "possible_states", listen)
+    values = {name: ["0", "1"] for name in "abcdefghijkl"}
+    apart = [(pair, [[0.0, 1.0], [2.0, 3.0]]) for pair in itertools.combinations(values, 2)]
+    VERBS[verb](om.model(values, apart), method="gibbs", seconds=0.2, seed=1)
+    assert limits
+    assert max(limits) <= 0.2 + 1.1

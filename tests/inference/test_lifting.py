@@ -103,7 +103,10 @@ def test_a_model_too_large_for_a_boolean_rank_keeps_its_links_and_says_so(monkey
     usual, unchanged = marginals(model, **asked), marginals(model, **asked, rank=0)
     monkeypatch.setitem(low_rank_links.low_rank.__kwdefaults__, "most_variables", 8)
     large = marginals(model, **asked)
-    said = "links keep their Boolean rank, 9 variables are too many for less; "
+    said = (
+        "links keep their Boolean rank: low-rank links of 9 variables need matrices of 81 entries; "
+        "the limit is 8 variables (rank 0 leaves links as they are); "
+    )
     assert said + unchanged.about.reason.split("; ", 1)[1] in large.about.reason
     assert said not in usual.about.reason
     for name, marginal in large.items():

@@ -16,6 +16,7 @@ from orbitmc.inference.plan import choose_kernel
 from orbitmc.inference.program import ground_program
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._count_gibbs import cell_swaps
 from orbitmc.kernels._independence import Pause, independence
 from orbitmc.kernels._matching import match_table
 from orbitmc.kernels._order import order_table
@@ -178,6 +179,18 @@ def cells_on_a_graph():
     return prepare(chain.model.graph), chain.kernel
 
 
+def swaps_of_cells_on_a_graph():
+    """The same, and two of them exchange their cells."""
+    for seed in range(1, 99, 2):
+        _, chain = random_chain(seed) or (None, None)
+        if chain is not None:
+            sorts = [np.flatnonzero(chain.sort == sort) for sort in range(len(chain.cells))]
+            if max(map(len, sorts)) > 1:
+                swaps = cell_swaps(chain.kernel, sorts, pairs=1)
+                return prepare(chain.model.graph), alternation(chain.kernel, swaps, period=2)
+    raise AssertionError("no chain has two constants of one sort")
+
+
 def independent_draws():
     """All variables drawn anew, and nothing in between."""
     prepared = prepare(GRAPHS["network"])
@@ -192,6 +205,7 @@ def independent_draws():
         relations_on_a_graph,
         renamings_on_a_graph,
         cells_on_a_graph,
+        swaps_of_cells_on_a_graph,
         independent_draws,
     ],
 )
@@ -202,7 +216,8 @@ def test_cutting_a_run_of_other_kernels_changes_no_byte(make):
 def test_runs_of_every_kernel_are_cut():
     alone = (partition_on_a_graph, matching_on_a_graph, order_on_a_graph, cells_on_a_graph)
     cut = {type(make()[1]) for make in alone}
-    cut |= {type(part) for part in independent_draws()[1]}
+    for mixed in (independent_draws, swaps_of_cells_on_a_graph):
+        cut |= {type(part) for part in mixed()[1]}
     scan = relations_on_a_graph()[1]
     cut |= {type(scan.base), type(scan.jump.first), type(scan.jump.second)}
     for graph in GRAPHS.values():

@@ -105,8 +105,12 @@ class FactorGraph(NamedTuple):
     def has_zeros(self) -> bool:
         """Whether some states are impossible (a log-potential of minus infinity)."""
         zeros = np.isneginf(self.table)
-        if not zeros.any():
+        first = int(zeros.argmax()) if len(zeros) else 0
+        if not len(zeros) or not zeros[first]:
             return False
+        number = np.searchsorted(self.table_start, first, side="right") - 1
+        if bool((self.table_of == number).any()):
+            return True
         before = np.concatenate([[0], np.cumsum(zeros)])[self.table_start]
         return bool(np.any((np.diff(before) > 0)[self.table_of]))
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.compile_log import require_time, timed
 from orbitmc._numba.jit import compiled, shared
 from orbitmc._numba.tiers import elements, of_first, tier
 from orbitmc._simd.random import bernoulli, generator, integer
@@ -25,7 +26,7 @@ from orbitmc.graph.support import (
     Domains,
     Search,
     all_values,
-    enqueue,
+    enqueue_all,
     hard_factors,
     possible_values,
     propagate,
@@ -64,7 +65,7 @@ def possible_states(
     easy = True
     clauses: list[list[int]] | None = None
     searched = min(lanes, max(FEWEST_SEARCHES, MOST_EDGES_SEARCHED // max(1, len(graph.scope))))
-    for lane in range(searched):
+    for lane in timed(range(searched)):
         hopes = nothing if wanted is None else wanted[:, lane]
         state = _search_state(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
         easy = state is not None
@@ -95,7 +96,7 @@ def _search_state(
         preference[pruned.value_start[hopeful].astype(np.int64) + wanted[hopeful]] += 1.0
         order = order[np.argsort(wanted[order] < 0, kind="stable")]
     state = np.zeros(graph.variables, dtype=np.uint8)
-    for limit in (FIRST_BACKTRACKS, backtracks):
+    for limit in timed((FIRST_BACKTRACKS, backtracks)):
         domains = Domains(pruned.value_start, pruned.allowed.copy())
         search = search_memory(graph, domains)
         decisions = np.zeros((4, len(order) + 1), dtype=np.int64)
@@ -118,7 +119,7 @@ def walk_to_state(graph: FactorGraph, pruned: Domains, rng: np.random.Generator)
 
 
 def _search_exhaustively(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
-    for attempt in range(ATTEMPTS):
+    for attempt in timed(range(ATTEMPTS)):
         state = _search_state(graph, pruned, rng, MOST_BACKTRACKS, attempt % 2 == 1)
         if state is not None:
             return state
@@ -138,8 +139,7 @@ def contradicts(graph: FactorGraph, factors: NDArray[np.int64]) -> bool:
     chosen = np.zeros(graph.factors, dtype=np.bool_)
     chosen[factors] = True
     search = search_memory(graph, domains)._replace(hard=chosen)
-    for factor in factors:
-        enqueue(search, factor)
+    enqueue_all(search, np.asarray(factors, dtype=np.int64))
     if not propagate_once(graph, domains, search):
         return True
     search.ends[TRAIL] = 0  # what was pruned so far stays pruned
@@ -268,7 +268,8 @@ def _preferred_value(domains: Domains, variable: Index, preference: Floats) -> I
 NOISE = 0.5  # near the best for random clauses of three variables (Selman et al. 1994)
 FLIPS_PER_VARIABLE = 200
 LEAST_FLIPS = 20_000
-NOT_BROKEN = -1
+FLIPS_AT_ONCE = 100_000  # between two looks at the clock
+NOT_BROKEN = NOT_LISTED = np.int64(-1)
 
 
 class WalkSatMemory(NamedTuple):
@@ -291,25 +292,38 @@ def walk_sat(
         np.full(graph.factors, NOT_BROKEN, dtype=np.int64),
     )
     flips = LEAST_FLIPS + FLIPS_PER_VARIABLE * graph.variables
-    return bool(_mend(graph, domains, mending, generator(seed, 0, LANE_UNIT), flips))
+    rng = generator(seed, 0, LANE_UNIT)
+    broken: Index = NOT_LISTED
+    for done in timed(range(0, flips, FLIPS_AT_ONCE)):
+        broken = _mend(graph, domains, mending, rng, min(FLIPS_AT_ONCE, flips - done), broken)
+        if broken == 0:
+            return True
+    return False
 
 
 @compiled
 def _mend(
-    graph: FactorGraph, domains: Domains, mending: WalkSatMemory, rng: Any, flips: Index
-) -> bool:
-    broken: Index = 0
-    for factor in range(len(graph.table_of)):
-        broken = _relist(graph, mending, factor, broken)
+    graph: FactorGraph,
+    domains: Domains,
+    mending: WalkSatMemory,
+    rng: Any,
+    flips: Index,
+    broken: Index,
+) -> Index:
+    """Change so many values unless nothing is broken before; gives how many factors still are."""
+    if broken == NOT_LISTED:
+        broken = np.int64(0)
+        for factor in range(len(graph.table_of)):
+            broken = _relist(graph, mending, factor, broken)
     for _ in range(flips):
         if broken == 0:
-            return True
+            return broken
         factor = mending.broken[integer(rng, broken)]
         variable, value = _choose(graph, domains, mending, factor, rng)
         mending.state[variable] = value
         for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
             broken = _relist(graph, mending, np.int64(graph.incident[edge]), broken)
-    return broken == 0
+    return broken
 
 
 @shared
@@ -385,6 +399,7 @@ def _breaks(graph: FactorGraph, mending: WalkSatMemory, variable: Index, value: 
 # Let a SAT solver find a possible state, or prove that there is none, where one is installed.
 
 SOLVER = "cadical153"
+CONFLICTS_AT_ONCE = 10_000  # between two looks at the clock
 MOST_SAT_CLAUSES = 5_000_000
 
 
@@ -410,7 +425,12 @@ def solve(clauses: list[list[int]], pruned: Domains, rng: np.random.Generator) -
     with Solver(name=SOLVER, bootstrap_with=clauses) as solver:
         signs = rng.choice([-1, 1], len(pruned.allowed))
         solver.set_phases([int(sign) * (place + 1) for place, sign in enumerate(signs)])
-        if not solver.solve():
+        possible = None
+        while possible is None:
+            require_time()
+            solver.conf_budget(CONFLICTS_AT_ONCE)
+            possible = solver.solve_limited()
+        if not possible:
             raise ContradictionError("no state satisfies the hard constraints of the model")
         true = np.array(solver.get_model()[: len(pruned.allowed)]) > 0
     first = pruned.value_start[:-1].astype(np.int64)

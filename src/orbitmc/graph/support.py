@@ -45,8 +45,7 @@ def possible_values(graph: FactorGraph) -> Domains:
     """Prune values until every remaining one has support; an emptied domain is a contradiction."""
     domains = all_values(graph)
     search = search_memory(graph, domains)
-    for factor in np.flatnonzero(search.hard):
-        enqueue(search, factor)
+    enqueue_all(search, np.flatnonzero(search.hard))
     empty = lengths(graph.scope_start) == 0
     if (search.hard & empty).any() or not propagate_once(graph, domains, search):
         raise ContradictionError(
@@ -57,10 +56,10 @@ def possible_values(graph: FactorGraph) -> Domains:
 
 def hard_factors(graph: FactorGraph) -> NDArray[np.bool_]:
     """Which factors have zeros."""
-    sizes = lengths(graph.table_start)
-    table_of_entry = np.repeat(np.arange(len(sizes)), sizes)
-    zeros = np.bincount(table_of_entry[np.isneginf(graph.table)], minlength=len(sizes)) > 0
-    return zeros[graph.table_of]
+    zeros = np.flatnonzero(np.isneginf(graph.table))
+    with_zeros = np.zeros(len(graph.table_start) - 1, dtype=np.bool_)
+    with_zeros[np.searchsorted(graph.table_start, zeros, side="right") - 1] = True
+    return with_zeros[graph.table_of]
 
 
 def all_values(graph: FactorGraph) -> Domains:
@@ -80,6 +79,13 @@ def search_memory(graph: FactorGraph, domains: Domains) -> Search:
         trail=np.zeros(len(domains.allowed), dtype=np.int64),
         supported=np.zeros(len(domains.allowed), dtype=np.bool_),
     )
+
+
+def enqueue_all(search: Search, factors: NDArray[np.int64]) -> None:
+    """Put different hard factors into a queue that is empty so far."""
+    search.queued[factors] = True
+    search.queue[: len(factors)] = factors
+    search.ends[TAIL] = len(factors)
 
 
 @shared

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from orbitmc import inference
-from orbitmc._numba.compile_log import spent_before
+from orbitmc._numba.compile_log import spent_before, time_limit
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import MOST_VALUES, Bytes, Floats, Numbers
 from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
@@ -46,6 +46,7 @@ from orbitmc.inference.cache import (
     prepare_maxima,
 )
 from orbitmc.inference.plan import (
+    GRACE_SECONDS,
     describe_cost,
     most_seconds,
     order_search_seconds,
@@ -449,7 +450,7 @@ def _search_beside(
         relations=model.relations,
     )
     try:
-        with stop_on_ctrl_c(clock.stop):
+        with stop_on_ctrl_c(clock.stop), clock.time_to_start():
             for states in cooling:
                 champions.consider(states)
                 for _ in range(1 if steps is None else STEPS << rounds):
@@ -465,6 +466,9 @@ def _search_beside(
         if not champions.weights:
             raise
         clock.stop()
+    except LimitError:
+        if not champions.weights:
+            raise
     proof = None if clock.stopped else clock.find_proof()
     if proof is not None and problem is not None and proof.state is not None:
         champions.consider(_column(problem.in_values(proof.state)))
@@ -553,6 +557,11 @@ class _Clock:
     def __call__(self) -> float:
         """Seconds since the question was asked, compiling aside."""
         return self.before + self.watch.so_far()
+
+    def time_to_start(self) -> AbstractContextManager[None]:
+        """Let a search for states to start from end with a timed search, or soon after."""
+        left = self.seconds + GRACE_SECONDS - self()
+        return time_limit(math.inf if self.rounds is not None else left)
 
     def has_time_for(self, seconds: float) -> bool:
         """Whether a timed search may spend so much on what makes it better."""

@@ -29,6 +29,7 @@ from orbitmc.inference.plan import (
     plan_elimination,
     refuse_counting,
     require_memory,
+    require_time_to_prepare,
     sampling_bytes,
 )
 from orbitmc.inference.progress import current_progress
@@ -148,8 +149,9 @@ def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estim
         return certain(graph.constant, replace(about, reason=f"{about.reason}; {NOTHING_LEFT}"))
     lanes = POPULATIONS * SIZE
     check_lanes(graph, lanes)
-    start_values(graph, 1, np.random.SeedSequence(settings.seed))  # refuses what is impossible
     require_memory(sampling_bytes(graph, replace(settings, lanes=lanes, packs=PACKS)), settings)
+    require_time_to_prepare(graph, settings)
+    start_values(graph, 1, np.random.SeedSequence(settings.seed))  # refuses what is impossible
     threads, progress = settings.threads or available_cores(), current_progress()
     sampled = sample_log_z(
         graph,

@@ -142,9 +142,8 @@ def _symmetrise(model: Model, clusters: int, rank: int | None) -> tuple[Model, s
     clustered = cluster_weights(model, clusters)
     try:
         return low_rank(clustered, RANK), ""
-    except LimitError:
-        many = model.graph.variables
-        return clustered, f"links keep their Boolean rank, {many} variables are too many for less; "
+    except LimitError as error:
+        return clustered, f"links keep their Boolean rank: {error}; "
 
 
 def cheap_blocks(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from orbitmc import conditionals, inference, kernels, sampling, tuning
 from orbitmc import graph as graphs
-from orbitmc._numba.compile_log import spent_before, working_time
+from orbitmc._numba.compile_log import spent_before, time_limit, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import LANE_UNIT, MOST_VALUES, lengths, short_repr
 from orbitmc._util.settings import settings_of
@@ -56,6 +56,7 @@ ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
 MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be affordable
 NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
 SECONDS_PER_EDGE = 2e-6  # at least, between a model and its first sample
+SECONDS_PER_HARD_EDGE = 5e-6  # more, where states without zeros have to be found
 GRACE_SECONDS = 1.0  # by which an answer may be late
 ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
 MAX_BLOCK_GIBBS_VARIABLES = (
@@ -246,11 +247,12 @@ def _plan_firm(model: Model, settings: Settings, choose: Callable[[Model], Plan]
     refuse_counting(settings)
     if settings.method == "toulbar2":
         raise InputError("toulbar2 finds best states; it knows nothing of probabilities")
-    settings.schedule()  # refuses two ends
+    seconds = settings.schedule().seconds  # refuses two ends
+    latest = math.inf if seconds is None else seconds + GRACE_SECONDS - before
     if settings.approximation is not None:
         inference.program_of(model)  # refuses other models
     try:
-        with Stopwatch() as planning:
+        with time_limit(latest), Stopwatch() as planning:
             if settings.base == "relations":
                 return _plan_relations(model, settings, begun)
             if settings.base == "counts":
@@ -839,7 +841,8 @@ def prepare_within(graph: FactorGraph, schedule: Schedule) -> PreparedGraph:
 
 def require_time_to_prepare(graph: FactorGraph, settings: Settings) -> None:
     """Refuse a model that cannot be made ready for sampling in the seconds that were asked for."""
-    needed = SECONDS_PER_EDGE * len(graph.scope)
+    each = SECONDS_PER_EDGE + SECONDS_PER_HARD_EDGE * graph.has_zeros()
+    needed = each * len(graph.scope)
     if settings.seconds is not None and needed > settings.seconds + GRACE_SECONDS:
         raise LimitError(
             f"to make {graph.variables:,} variables and {graph.factors:,} factors ready takes "

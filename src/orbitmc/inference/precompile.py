@@ -29,6 +29,7 @@ from orbitmc.graph.model import model as model_of
 from orbitmc.graph.relevance import relevant
 from orbitmc.graph.support import possible_values
 from orbitmc.groups.decomposition import exchangeable_rows
+from orbitmc.groups.random_elements import product_replacement
 from orbitmc.inference._best import best
 from orbitmc.inference._draws import draws
 from orbitmc.inference._log_z import log_z
@@ -43,7 +44,10 @@ from orbitmc.sampling.pack import start_values
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import LANES, Schedule
 from orbitmc.symmetry._automorphisms import automorphisms
+from orbitmc.symmetry.approximations import cluster_weights
+from orbitmc.symmetry.blocks import blocks
 from orbitmc.symmetry.boolean_rank import factorise, factorise_links
+from orbitmc.symmetry.color_passing import cells
 from orbitmc.symmetry.encoding import variable_graph
 from orbitmc.symmetry.refinement import ball_cells
 from orbitmc.symmetry.terms import energy_form
@@ -52,6 +56,7 @@ SIDE = 4
 ALIKE = ("(s0_0 s0_1)(s1_0 s1_1)", "(s0_1 s0_2)(s1_1 s1_2)")
 """Generators that permute two sets of spins alike."""
 
+CROWD = 24  # people of whom each is a class of its own: too many for a sum over all counts
 SMOKERS = """
 person = {A, B, C}
 Smokes(person)
@@ -247,14 +252,18 @@ def _symmetries() -> None:
     coloured = variable_graph(energy_form(plain_spins().graph))
     ball_cells(coloured, np.zeros(coloured.vertices, dtype=np.int64), reach=1)
     exchangeable_rows(parse_generators(spins(), ALIKE))
+    product_replacement(np.array([[1, 0, 3, 2], [2, 3, 0, 1]], dtype=np.uint32))
     _approximations()
 
 
 def _approximations() -> None:
-    """Links of low Boolean rank, of one kind of things and of two."""
+    """Links of low Boolean rank, of one kind of things and of two, and blocks of what is alike."""
     links = np.random.default_rng(0).random((8, 8)) < 0.4
     factorise(links, 2)
     factorise_links(links | links.T, 2)
+    for model in (spins(), crossed()):
+        alike = cells(cluster_weights(model, 2), rounds=1)
+        blocks(model.graph, alike, max_moved=2, budget=1.0)
 
 
 def _starting() -> None:
@@ -323,9 +332,14 @@ def _counts() -> None:
         draws(asked, method="counting", samples=2, chains=1)
     for lanes in (LANES, LANE_UNIT):
         limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
-        cells = replace(limits, method="gibbs", base="counts")
-        asked.marginals(cells)
-        asked.marginals(replace(cells, method="lmh", clusters=1))
+        gibbs = replace(limits, method="gibbs", base="counts")
+        asked.marginals(gibbs)
+        asked.marginals(replace(gibbs, method="lmh", clusters=1))
+    crowd = [f"P{number}" for number in range(CROWD)]
+    program = parse(SMOKERS.replace("A, B, C", ", ".join(crowd)))
+    own = "".join(f"{(n + 1) / (CROWD + 1)} Smokes({name})\n" for n, name in enumerate(crowd))
+    asked = ground_program(program, parse_database(own, program), opened=["Smokes"])
+    asked.marginals(Settings(method="counting"))
     leader = parse(LEADER)
     led = ground_program(leader, parse_database("", leader))
     led.marginals(Settings(method="gibbs", base="counts", samples=2, packs=1))

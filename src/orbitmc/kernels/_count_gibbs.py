@@ -154,8 +154,9 @@ class CountGibbs(NamedTuple):
         if self.forbidden.any():
             for lane in range(lanes):
                 order = rng.permutation(graph.variables)
-                chooser = generator(int(rng.integers(2**62)), 0, LANE_UNIT)
+                own_seed = int(rng.integers(2**62))
                 state = values[:, lane].copy()
+                chooser = generator(own_seed, 0, LANE_UNIT)
                 if not mend_cells(self, graph.cardinality, state, order, chooser):
                     raise LimitError(NO_START)
                 values[:, lane] = state

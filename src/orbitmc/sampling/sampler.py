@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orbitmc._numba.compile_log import time_limit
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.interrupts import (
     forward_interrupt,
@@ -18,7 +20,7 @@ from orbitmc._util.interrupts import (
 )
 from orbitmc._util.text import MOST_COUNT
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.errors import InputError, OutOfRangeError
+from orbitmc.errors import InputError, LimitError, OutOfRangeError
 from orbitmc.estimate.tally import RaoBlackwellTally
 from orbitmc.kernels.protocol import Kernel, constrained_variables, kernel_name
 from orbitmc.sampling.budget import (
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 FEWEST_SWEEPS = 1000  # of a run that finds out whether control variates pay
 FIRST_ROUND = 16  # as many of which are a sweep: it shows what a sweep takes
 STARTING_SHARE = 0.6  # of a timed run: when it is spent, no further packs are started
+GRACE_SECONDS = 1.0  # by which a first state to start from may be late
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 
@@ -131,18 +134,28 @@ def _start_run(run: Run, at_once: int, spent: float, after: float) -> None:
         _add_packs(run, run.most_packs, search=search)
     else:
         search &= search_seconds(run.graph, run.lanes) <= SEARCH_SHARE * seconds
-        _add_packs(run, 1, search=search)
+        left = seconds + GRACE_SECONDS - spent
+        _add_packs(run, 1, search=search, left=left)
         if spent + run.budget.starting <= STARTING_SHARE * seconds:
-            _add_packs(run, at_once, search=search)
+            _add_packs(run, at_once, search=search, left=left - run.budget.starting)
     warm_up(run.prepared, run.kernel, run.packs[0], steps=0)  # compiles
     if seconds is not None:
         run.budget.answering, run.budget.after = answering_seconds(run), after
 
 
-def _add_packs(run: Run, count: int, *, search: bool) -> None:
-    if count > len(run.packs):
-        packs, run.heaviest, run.budget.starting = start_packs(run, count, search=search)
-        run.packs += packs
+def _add_packs(run: Run, count: int, *, search: bool, left: float = math.inf) -> None:
+    """Have so many packs; no more than there are where their starts are not found in time."""
+    if count <= len(run.packs):
+        return
+    try:
+        with time_limit(left):
+            packs, run.heaviest, run.budget.starting = start_packs(run, count, search=search)
+    except LimitError:
+        if not run.packs:
+            raise
+        run.most_packs = len(run.packs)
+        return
+    run.packs += packs
 
 
 def continue_sampling(
@@ -351,7 +364,8 @@ def _choose_pack_count(run: Run, clock: Clock) -> None:
         return
     costs = costs_of(run, clock)
     run.most_packs = affordable_packs(run.most_packs, clock.at_once, len(run.packs), costs)
-    _add_packs(run, run.most_packs, search=run.heaviest is not None)
+    left = math.inf if run.ends is None else run.ends - clock() + GRACE_SECONDS
+    _add_packs(run, run.most_packs, search=run.heaviest is not None, left=left)
 
 
 def require_values(run: Run) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from orbitmc._numba.compile_log import require_time, timed
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_all, tier
 from orbitmc._simd.bits import Bits, Matrix, bit_count, pack_bits, set_bit, test_bit, unpack_bits
@@ -27,37 +28,30 @@ EXHAUSTIVE = 6
 
 
 @tier(of_all)
-def best_concept(
-    ones: Bits, free: Bits, allowed: Bits, columns: int, rows: Bits, chosen: Bits
+def add_column(
+    ones: Bits, free: Bits, allowed: Bits, columns: int, rows: Bits, chosen: Bits, gain: int
 ) -> int:
-    """Grow the rectangle without zeros that covers the most of `free`; gives how much.
+    """Let a rectangle without zeros cover more of `free` than `gain`; gives how much it does then.
 
     `allowed[column]` are the rows where that column may be covered, and `ones[row]` the columns,
-    those that do not matter included. Fills `rows` and `chosen` (columns). From no column at all,
-    the column is added that gains most, together with all that come for free.
+    those that do not matter included. Changes `rows` and `chosen` (columns): the column is added
+    that gains most, together with all that come for free.
     """
-    gain = 0
     tried_rows, tried = np.empty_like(rows), np.empty_like(chosen)
-    best_rows, best = np.empty_like(rows), np.empty_like(chosen)
-    rows[:] = ~np.uint64(0)
-    chosen[:] = 0
-    while True:
-        best_gain = gain
-        for column in range(columns):
-            if test_bit(chosen, column):
-                continue
-            for word in range(len(rows)):
-                tried_rows[word] = rows[word] & allowed[column, word]
-            closed_gain = _closure_gain(ones, free, tried_rows, tried)
-            if closed_gain > best_gain:
-                best_gain = closed_gain
-                best_rows[:] = tried_rows
-                best[:] = tried
-        if best_gain == gain:
-            return gain
-        gain = best_gain
-        rows[:] = best_rows
-        chosen[:] = best
+    best_rows, best, best_gain = rows.copy(), chosen.copy(), gain
+    for column in range(columns):
+        if test_bit(chosen, column):
+            continue
+        for word in range(len(rows)):
+            tried_rows[word] = rows[word] & allowed[column, word]
+        closed_gain = _closure_gain(ones, free, tried_rows, tried)
+        if closed_gain > best_gain:
+            best_gain = closed_gain
+            best_rows[:] = tried_rows
+            best[:] = tried
+    rows[:] = best_rows
+    chosen[:] = best
+    return best_gain
 
 
 @shared
@@ -201,6 +195,8 @@ def improve_members(ones: Bits, zeros: Bits, sets: Bits, partner: Numbers, usage
 THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """How often one column must accompany another to be associated with it."""
 
+SECONDS_PER_PLACE = 4e-8  # of a matrix, until rectangles are looked for
+SECONDS_PER_WORD = 2e-9  # of bits of a row, for each column that may be covered there
 MOST_CANDIDATES = 256  # how many sets of associated columns are tried: those shared by most columns
 
 
@@ -276,6 +272,7 @@ def _factorisation_task(matrix: Matrix, rank: int, kind: str) -> FactorisationTa
         raise InputError(f"a Boolean rank is 0 or more, got {rank}")
     if matrix.ndim != 2 or matrix.dtype != np.bool_:
         raise InputError(f"expected a matrix of truth values, got {matrix.dtype} {matrix.shape}")
+    require_time(SECONDS_PER_PLACE * matrix.size)
     relevant = np.ones_like(matrix)
     if kind != "plain":
         if matrix.shape[0] != matrix.shape[1]:
@@ -295,7 +292,7 @@ def _factorisation_task(matrix: Matrix, rank: int, kind: str) -> FactorisationTa
 def _best(question: FactorisationTask, rank: int) -> Rectangles:
     """Each method's errors never grow with the rank, hence neither do those of the best."""
     shares = _association(unpack_bits(question.ones, question.shape[1]))
-    tried = [_candidates(shares, threshold) for threshold in THRESHOLDS]
+    tried = [_candidates(shares, threshold) for threshold in timed(THRESHOLDS)]
     different = {candidates.tobytes(): candidates for candidates in tried}
     finders = [_concept, *(_candidate_finder(candidates) for candidates in different.values())]
     results = [_greedy(question, rank, finder) for finder in finders]
@@ -308,7 +305,7 @@ def _greedy(question: FactorisationTask, rank: int, find: Finder) -> Rectangles:
         np.zeros((height, 0), np.bool_), np.zeros((width, 0), np.bool_), question.symmetric
     )
     covered = rectangles.cover_bits()
-    for _ in range(rank):
+    for _ in timed(range(rank)):
         more = _clean(question, _extend(rectangles, *find(question, covered)))
         cover = more.cover_bits()
         if question.errors(cover) >= question.errors(covered):
@@ -339,15 +336,18 @@ def _pad(rectangles: Rectangles, rank: int) -> Rectangles:
 def _concept(question: FactorisationTask, covered: Bits) -> tuple[Matrix, Matrix]:
     """The rectangle without zeros that covers the most new ones, grown column by column."""
     height, width = question.shape
+    ones, free = ~question.zeros, question.ones & ~covered
     rows, chosen = np.zeros_like(question.ones_down[:1]), np.zeros_like(question.ones[:1])
-    if not height * width or not best_concept(
-        ~question.zeros,
-        question.ones & ~covered,
-        ~question.zeros_down,
-        width,
-        rows[0],
-        chosen[0],
-    ):
+    if not height * width:
+        return np.zeros(height, np.bool_), np.zeros(width, np.bool_)
+    rows[:] = ~np.uint64(0)
+    words = height * width + ones.shape[1] * int(np.bitwise_count(ones).sum(dtype=np.int64))
+    gain, before = 0, -1
+    while gain > before:
+        require_time(SECONDS_PER_WORD * words)
+        before = gain
+        gain = add_column(ones, free, ~question.zeros_down, width, rows[0], chosen[0], before)
+    if not gain:
         return np.zeros(height, np.bool_), np.zeros(width, np.bool_)
     return unpack_bits(rows, height)[0], unpack_bits(chosen, width)[0]
 
@@ -423,7 +423,7 @@ def _clean_symmetric(question: FactorisationTask, rectangles: Rectangles) -> Rec
     partner = np.arange(len(sets))
     partner[oblong], partner[rank:] = partner[rank:].copy(), oblong
     while improve_members(question.ones, question.zeros, sets, partner, usage):
-        pass
+        require_time()
     columns = usage[:, :rank].copy()
     columns[:, oblong] = usage[:, rank:]
     return Rectangles(usage[:, :rank], columns, symmetric=True)

@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from orbitmc._numba.compile_log import time_limit
 from orbitmc._simd.bits import pack_bits, unpack_bits
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, LimitError
+from orbitmc.symmetry import boolean_rank
 from orbitmc.symmetry.boolean_rank import factorise, factorise_links
 
 
@@ -137,3 +139,25 @@ def test_malformed_questions_are_refused():
         factorise(np.ones((2, 2)), 1)
     with pytest.raises(InputError, match="are a square"):
         factorise_links(np.ones((2, 3), dtype=bool), 1)
+
+
+@pytest.mark.parametrize("cover", [factorise, factorise_links])
+def test_nothing_is_covered_when_no_time_is_left(cover):
+    with time_limit(0.0), pytest.raises(LimitError, match="no time"):
+        cover(np.ones((4, 4), np.bool_), 2)
+
+
+def test_the_clock_is_looked_at_whenever_a_rectangle_grows(monkeypatch):
+    foreseen = []
+    monkeypatch.setattr(boolean_rank, "require_time", lambda seconds=0.0: foreseen.append(seconds))
+
+    def foresee(matrix):
+        foreseen.clear()
+        factorise(matrix, 1)
+        whole, *steps = (seconds for seconds in foreseen if seconds)
+        assert len(steps) > 1
+        return whole, max(steps)
+
+    few, many = (foresee(np.tri(side, dtype=np.bool_)) for side in (40, 400))
+    assert many[0] == pytest.approx(100 * few[0])
+    assert many[1] > 200 * few[1]  # seven words for one there was, and a hundred times the places
