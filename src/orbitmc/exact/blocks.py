@@ -37,7 +37,7 @@ from orbitmc.exact.tree import (
     join_groups,
 )
 
-MOST_LIGHT = 2**16  # entries of a light table
+MOST_LIGHT = 2**22  # entries of a light table
 LEAST_HEAVY = 2**7  # entries of the table of a bucket that matrices might be made of
 FUSING_WORTH = 4.0  # times what is best so far may take what might become better with more buckets
 
@@ -304,22 +304,29 @@ def _matrices(tree: Tree, variable: int, below: float) -> list[_Segment]:
     pieces = sorted(tree.pieces(variable), key=lambda piece: -_entries(tree, piece[0]))
     if not pieces or tree.table_entries(variable) < LEAST_HEAVY:
         return []
-    whole = set(pieces[0][0])
-    inside = [piece for piece in pieces if whole.issuperset(piece[0])]
-    light = len(pieces)
-    members: set[int] = set()
-    while light > 1 and _entries(tree, members.union(pieces[light - 1][0])) <= MOST_LIGHT:
-        light -= 1
-        members.update(pieces[light][0])
-    ways = {1, len(inside), light}
     segments = []
-    for count in sorted(ways):
-        ordered = [*inside, *(p for p in pieces if p not in inside)] if count != light else pieces
-        heavy, lights = tuple(ordered[:count]), tuple(ordered[count:])
+    for heavy, lights in dict.fromkeys(_shares(tree, pieces)):
         seconds = _matrix_seconds(tree, (variable,), heavy, lights)
         if seconds < math.inf:
             segments.append(_Segment((variable,), heavy, lights, seconds, below + seconds))
     return segments
+
+
+def _shares(tree: Tree, pieces: Sequence[Piece]) -> Iterator[tuple[tuple[Piece, ...], ...]]:
+    """Ways to share tables, the largest first, out to the heavy and the light one."""
+    yield tuple(pieces[:1]), tuple(pieces[1:])
+    for piece in pieces[:2]:  # what fits into the largest goes there; or into the next one
+        whole = set(piece[0])
+        inside = tuple(piece for piece in pieces if whole.issuperset(piece[0]))
+        outside = tuple(piece for piece in pieces if not whole.issuperset(piece[0]))
+        if outside:
+            yield (inside, outside) if piece is pieces[0] else (outside, inside)
+    heavy = len(pieces)
+    members: set[int] = set()
+    while heavy > 1 and _entries(tree, members.union(pieces[heavy - 1][0])) <= MOST_LIGHT:
+        heavy -= 1
+        members.update(pieces[heavy][0])
+    yield tuple(pieces[:heavy]), tuple(pieces[heavy:])
 
 
 def _extend(tree: Tree, segment: _Segment, variable: int, child: int) -> _Segment:
