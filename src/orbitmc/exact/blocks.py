@@ -37,7 +37,8 @@ from orbitmc.exact.tree import (
     join_groups,
 )
 
-MOST_LIGHT = 2**22  # entries of a light table
+MOST_LIGHT = 2**16  # entries of a light table
+MOST_LIGHT_ALONE = 2**22  # the same in a block of one variable
 LEAST_HEAVY = 2**7  # entries of the table of a bucket that matrices might be made of
 FUSING_WORTH = 4.0  # times what is best so far may take what might become better with more buckets
 
@@ -323,7 +324,7 @@ def _shares(tree: Tree, pieces: Sequence[Piece]) -> Iterator[tuple[tuple[Piece, 
             yield (inside, outside) if piece is pieces[0] else (outside, inside)
     heavy = len(pieces)
     members: set[int] = set()
-    while heavy > 1 and _entries(tree, members.union(pieces[heavy - 1][0])) <= MOST_LIGHT:
+    while heavy > 1 and _entries(tree, members.union(pieces[heavy - 1][0])) <= MOST_LIGHT_ALONE:
         heavy -= 1
         members.update(pieces[heavy][0])
     yield tuple(pieces[:heavy]), tuple(pieces[heavy:])
@@ -360,10 +361,11 @@ def _matrix_seconds(
     tree: Tree, variables: Scope, heavy: Sequence[Piece], lights: Sequence[Piece]
 ) -> float:
     """About how long both passes of a block take; infinite if its light table is too large."""
+    most = MOST_LIGHT if len(variables) > 1 else MOST_LIGHT_ALONE
     scope, shared = _union(tree, variables, heavy), tree.shared[variables[-1]]
     layout = _layout(tree, variables, scope, lights)
     light = _entries(tree, layout.light)
-    if light > MOST_LIGHT:
+    if light > most:
         return math.inf
     batch, inner, rows, columns = (_entries(tree, scope) for scope in layout[1:])
     heavy_entries, message = batch * inner * columns, batch * rows * columns
