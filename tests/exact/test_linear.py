@@ -278,12 +278,12 @@ def pairwise(values, pairs, seed=0):
 
 
 def network():
-    """A random network in which each variable has up to three parents among the nine before it."""
+    """A random network in which each variable has up to three parents among the ten before it."""
     rng = np.random.default_rng(2)
     sizes = rng.integers(3, 6, 60)
     builder = Builder(sizes)
     for variable in range(60):
-        near = np.arange(max(0, variable - 9), variable)
+        near = np.arange(max(0, variable - 10), variable)
         parents = rng.choice(near, min(3, len(near)), replace=False).tolist()
         scope = [*parents, variable]
         builder.add_factor(scope, rng.normal(0, 1, sizes[scope]))
@@ -309,7 +309,7 @@ MODELS = {
     "chimera": lambda: chimera(4, 4, 0.2, 0.1).graph,
     "grid": lambda: ising_grid(17, 17, 0.3, 0.1).graph,
     "three values": lambda: pairwise(3, lattice(9, 30)),
-    "clique of ten values": lambda: pairwise(10, CLIQUE),
+    "clique of fourteen values": lambda: pairwise(14, CLIQUE),
     "network": network,
 }
 
