@@ -309,7 +309,7 @@ MODELS = {
     "chimera": lambda: chimera(4, 4, 0.2, 0.1).graph,
     "grid": lambda: ising_grid(17, 17, 0.3, 0.1).graph,
     "three values": lambda: pairwise(3, lattice(9, 30)),
-    "clique of fourteen values": lambda: pairwise(14, CLIQUE),
+    "clique of thirteen values": lambda: pairwise(13, CLIQUE),
     "network": network,
 }
 
