@@ -70,3 +70,9 @@ def setting(name: str, default: int) -> int:
 
 def _say(message: dict[str, Any]) -> None:
     print(json.dumps(message), flush=True)
+
+
+def is_worth_asking_again(taken: list[float], asked: dict[str, Any]) -> bool:
+    """Whether a first question should be asked again: some times, and more where it is short."""
+    least, most = asked.get("firsts", (1, 1))
+    return len(taken) < least or (len(taken) < most and sum(taken) < asked["first_seconds"])

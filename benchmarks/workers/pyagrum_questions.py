@@ -2,7 +2,8 @@
 
 Standard input has one JSON object: the path of a network, and rows of evidence by number of value.
 Standard output gets CPU seconds of the first row and of each later one, and the marginals of the
-last.
+last. The first row may be asked several times, each of a copy that knows nothing but the network;
+then the best counts.
 """
 
 import json
@@ -11,26 +12,36 @@ import time
 from typing import Any
 
 import pyagrum
+from protocol import is_worth_asking_again
 
 
 def main() -> None:
     asked = json.load(sys.stdin)
     network = pyagrum.loadBN(asked["path"])
     propagation = pyagrum.LazyPropagation(network)
-    seconds, found = [], {}
+    seconds: list[float] = []
+    found: dict[str, list[float]] = {}
     for row in asked["rows"]:
-        begun = time.process_time()
-        found = _answer(propagation, network, row)
-        seconds.append(time.process_time() - begun)
+        taken = [_seconds(propagation, network, row, found)]
+        while not seconds and is_worth_asking_again(taken, asked):
+            again = pyagrum.BayesNet(network)
+            taken.append(_seconds(pyagrum.LazyPropagation(again), again, row, found))
+        seconds.append(min(taken))
     told = {"version": pyagrum.__version__, "seconds": seconds, "marginals": found}
     print(json.dumps({**told, **_pair(network, asked["rows"][-1], asked.get("pair"))}))
 
 
-def _answer(propagation: Any, network: Any, row: dict[str, int]) -> dict[str, list[float]]:
+def _seconds(
+    propagation: Any, network: Any, row: dict[str, int], found: dict[str, list[float]]
+) -> float:
+    """CPU seconds of all marginals, which are left in `found`."""
+    begun = time.process_time()
     propagation.setEvidence(row)
     propagation.makeInference()
-    free = [name for name in network.names() if name not in row]
-    return {name: propagation.posterior(name).tolist() for name in free}
+    for name in network.names():
+        if name not in row:
+            found[name] = propagation.posterior(name).tolist()
+    return time.process_time() - begun
 
 
 def _pair(network: Any, row: dict[str, int], pair: list[str] | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Weights as they are, and logarithms where these differ by too much."""
 
+import itertools
 import math
 import tracemalloc
 from contextlib import suppress
@@ -11,12 +12,12 @@ from orbitmc._numba.compile_log import time_limit
 from orbitmc._numba.jit import Compiled
 from orbitmc._numba.tiers import Tiered
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.exact import contraction
+from orbitmc.exact import blocks, contraction
 from orbitmc.exact.blocks import Block, Run, plan_steps, slab_steps, steps_within
 from orbitmc.exact.contraction import LINEAR, LOGARITHMIC, Passes, TooWideError, marginals
 from orbitmc.exact.draws import independent_states
 from orbitmc.exact.joints import joints, tie_scopes
-from orbitmc.exact.plan import ELIMINATION_OVERHEAD, plan_holding, predict
+from orbitmc.exact.plan import ELIMINATION_OVERHEAD, plan_holding, plan_in_order, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.exact.tree import build_tree
 from orbitmc.graph.builder import Builder
@@ -232,7 +233,7 @@ def test_a_block_that_is_too_wide_is_split(monkeypatch):
 
 def test_logarithms_take_about_the_memory_that_was_planned(monkeypatch):
     graph = ising_grid(17, 17, 0.3).graph
-    plan = predict(graph)
+    plan = plan_in_order(prepare(graph), range(17 * 17), memory=2**30)
     plain = marginals(graph, plan=plan)
     monkeypatch.setattr(contraction, "MOST_SPAN", 0.0)
     marginals(graph, plan=plan)  # machine code is there
@@ -267,9 +268,49 @@ def test_draws_are_the_same_with_logarithms(mode, monkeypatch):
     np.testing.assert_array_equal(independent_states(plan, 500, seed=1), plain)
 
 
+def pairwise(values, pairs, seed=0):
+    """Random tables over pairs of variables with so many values each."""
+    rng = np.random.default_rng(seed)
+    builder = Builder([values] * (1 + max(map(max, pairs))))
+    for pair in pairs:
+        builder.add_factor(pair, rng.normal(0, 0.5, (values, values)))
+    return builder.build()
+
+
+def network():
+    """A random network in which each variable has up to three parents among the ten before it."""
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(3, 6, 60)
+    builder = Builder(sizes)
+    for variable in range(60):
+        near = np.arange(max(0, variable - 10), variable)
+        parents = rng.choice(near, min(3, len(near)), replace=False).tolist()
+        scope = [*parents, variable]
+        builder.add_factor(scope, rng.normal(0, 1, sizes[scope]))
+    return builder.build()
+
+
+def lattice(rows, columns):
+    """Pairs of neighbours."""
+    cell = np.arange(rows * columns).reshape(rows, columns)
+    across = zip(cell[:, :-1].ravel().tolist(), cell[:, 1:].ravel().tolist(), strict=True)
+    down = zip(cell[:-1].ravel().tolist(), cell[1:].ravel().tolist(), strict=True)
+    return [*across, *down]
+
+
+CLIQUE = list(itertools.combinations(range(6), 2))
+TWO_LARGE_MESSAGES = [
+    *((a, b) for a, b in CLIQUE if (a, b) != (4, 5)),
+    *((variable, 6) for variable in (0, 1, 2, 3, 4)),
+    *((variable, 7) for variable in (0, 1, 2, 3, 5)),
+]
+
 MODELS = {
     "chimera": lambda: chimera(4, 4, 0.2, 0.1).graph,
     "grid": lambda: ising_grid(17, 17, 0.3, 0.1).graph,
+    "three values": lambda: pairwise(3, lattice(9, 30)),
+    "clique of thirteen values": lambda: pairwise(13, CLIQUE),
+    "network": network,
 }
 
 
@@ -277,7 +318,16 @@ MODELS = {
 @pytest.mark.parametrize("memory", [2**30, 2**24])
 def test_memory_is_predicted_within_a_fifth(name, memory):
     graph = MODELS[name]()
-    plan = predict(graph, memory=memory)
+    require_predicted_memory(graph, predict(graph, memory=memory))
+
+
+def test_memory_of_two_large_messages_is_predicted_within_a_fifth():
+    graph = pairwise(12, TWO_LARGE_MESSAGES)
+    order = [6, 7, 0, 1, 2, 3, 4, 5]
+    require_predicted_memory(graph, plan_in_order(prepare(graph), order, memory=2**30))
+
+
+def require_predicted_memory(graph, plan):
     marginals(graph, plan=plan, memory=2**30)  # machine code is there
     tracemalloc.start()
     try:
@@ -286,6 +336,23 @@ def test_memory_is_predicted_within_a_fifth(name, memory):
     finally:
         tracemalloc.stop()
     assert plan.bytes / 1.2 < peak < plan.bytes * 1.2
+
+
+def test_messages_that_are_both_large_are_multiplied_as_matrices(monkeypatch):
+    problem = prepare(pairwise(8, TWO_LARGE_MESSAGES))
+    order = [6, 7, 0, 1, 2, 3, 4, 5]
+    plan = plan_in_order(problem, order, memory=2**30)
+
+    def reads_two(plan):
+        steps = itertools.chain.from_iterable(plan.steps.of_region)
+        blocks = (step for step in steps if isinstance(step, Block))
+        return any(block.heavy.children and block.lights.children for block in blocks)
+
+    assert reads_two(plan)
+    slabs = both_ways(plan, LINEAR, slab_steps(plan.tree, regions(plan)))
+    assert error(both_ways(plan, LINEAR), slabs) < 1e-12
+    monkeypatch.setattr(blocks, "MOST_LIGHT_ALONE", 2**10)
+    assert not reads_two(plan_in_order(problem, order, memory=2**30))
 
 
 def test_blocks_are_as_exact_as_slabs():

@@ -53,7 +53,7 @@ class Compiled:
     @property
     def has_code(self) -> bool:
         """Whether there is machine code of it, for arguments of some types."""
-        return "dispatcher" in vars(self) and bool(getattr(self.dispatcher, "signatures", ()))
+        return "dispatcher" in vars(self) and bool(getattr(self.dispatcher, "overloads", ()))
 
     def __call__(self, *arguments: Any) -> Any:
         return self.dispatcher(*arguments)

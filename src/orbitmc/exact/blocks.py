@@ -38,6 +38,7 @@ from orbitmc.exact.tree import (
 )
 
 MOST_LIGHT = 2**16  # entries of a light table
+MOST_LIGHT_ALONE = 2**22  # the same in a block of one variable
 LEAST_HEAVY = 2**7  # entries of the table of a bucket that matrices might be made of
 FUSING_WORTH = 4.0  # times what is best so far may take what might become better with more buckets
 
@@ -304,22 +305,29 @@ def _matrices(tree: Tree, variable: int, below: float) -> list[_Segment]:
     pieces = sorted(tree.pieces(variable), key=lambda piece: -_entries(tree, piece[0]))
     if not pieces or tree.table_entries(variable) < LEAST_HEAVY:
         return []
-    whole = set(pieces[0][0])
-    inside = [piece for piece in pieces if whole.issuperset(piece[0])]
-    light = len(pieces)
-    members: set[int] = set()
-    while light > 1 and _entries(tree, members.union(pieces[light - 1][0])) <= MOST_LIGHT:
-        light -= 1
-        members.update(pieces[light][0])
-    ways = {1, len(inside), light}
     segments = []
-    for count in sorted(ways):
-        ordered = [*inside, *(p for p in pieces if p not in inside)] if count != light else pieces
-        heavy, lights = tuple(ordered[:count]), tuple(ordered[count:])
+    for heavy, lights in dict.fromkeys(_shares(tree, pieces)):
         seconds = _matrix_seconds(tree, (variable,), heavy, lights)
         if seconds < math.inf:
             segments.append(_Segment((variable,), heavy, lights, seconds, below + seconds))
     return segments
+
+
+def _shares(tree: Tree, pieces: Sequence[Piece]) -> Iterator[tuple[tuple[Piece, ...], ...]]:
+    """Ways to share tables, the largest first, out to the heavy and the light one."""
+    yield tuple(pieces[:1]), tuple(pieces[1:])
+    for piece in pieces[:2]:  # what fits into the largest goes there; or into the next one
+        whole = set(piece[0])
+        inside = tuple(piece for piece in pieces if whole.issuperset(piece[0]))
+        outside = tuple(piece for piece in pieces if not whole.issuperset(piece[0]))
+        if outside:
+            yield (inside, outside) if piece is pieces[0] else (outside, inside)
+    heavy = len(pieces)
+    members: set[int] = set()
+    while heavy > 1 and _entries(tree, members.union(pieces[heavy - 1][0])) <= MOST_LIGHT_ALONE:
+        heavy -= 1
+        members.update(pieces[heavy][0])
+    yield tuple(pieces[:heavy]), tuple(pieces[heavy:])
 
 
 def _extend(tree: Tree, segment: _Segment, variable: int, child: int) -> _Segment:
@@ -353,10 +361,11 @@ def _matrix_seconds(
     tree: Tree, variables: Scope, heavy: Sequence[Piece], lights: Sequence[Piece]
 ) -> float:
     """About how long both passes of a block take; infinite if its light table is too large."""
+    most = MOST_LIGHT if len(variables) > 1 else MOST_LIGHT_ALONE
     scope, shared = _union(tree, variables, heavy), tree.shared[variables[-1]]
     layout = _layout(tree, variables, scope, lights)
     light = _entries(tree, layout.light)
-    if light > MOST_LIGHT:
+    if light > most:
         return math.inf
     batch, inner, rows, columns = (_entries(tree, scope) for scope in layout[1:])
     heavy_entries, message = batch * inner * columns, batch * rows * columns

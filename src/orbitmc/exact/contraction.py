@@ -11,6 +11,7 @@ times more slowly.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -409,10 +410,10 @@ def in_range(
     plan: EliminationPlan, steps: Steps, answer: Callable[[Arithmetic, Steps], Result]
 ) -> Result:
     """An answer from weights as they are; from logarithms, in as much memory, where it must."""
-    try:
+    with suppress(TooWideError):
         return answer(LINEAR, steps)
-    except TooWideError:
-        return answer(LOGARITHMIC, steps_within(plan.tree, steps.bytes, slab_steps))
+    # after it, because an exception that is looked at holds the tables of its frames
+    return answer(LOGARITHMIC, steps_within(plan.tree, steps.bytes, slab_steps))
 
 
 def _over_all_values(

@@ -33,8 +33,10 @@ class Assembly:
 
     def table(self, weights: Sequence[float] | Floats) -> int:
         """Give the number of the table that holds these weights."""
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(np.asarray(weights, dtype=np.float64).reshape(-1))
+        return self.log_table(_log(np.asarray(weights, dtype=np.float64)))
+
+    def log_table(self, log_weights: Floats) -> int:
+        """The same for logarithms of weights."""
         return self._tables.setdefault(log_weights.tobytes(), len(self._tables))
 
     def add_factor(self, scope: Sequence[int], table: int) -> None:
@@ -90,6 +92,7 @@ class Beginnings:
 ROW_ERROR = 1e-3  # how far the sum of probabilities may be from one: files round
 EXACT_SUM = 1e-12  # how far from one a sum is that misses it by its arithmetic only
 SUM_SLACK = 1e-9  # of sums that are just so far
+ENTRIES_AT_ONCE = 2**16  # of tables that are looked at together, if they are small
 MOST_ROWS_NAMED = 3  # rows named as examples
 SUM_TOLERANCE = 0.02
 """How far from one the probabilities in published files add up, for want of digits."""
@@ -153,7 +156,12 @@ def network_model(
     gates = [block for block in blocks.values() if isinstance(block, Influences)]
     whole = {**domains, **add_helpers(gates, domains)}
     assembly, helper = Assembly([len(values) for values in whole.values()], source), len(domains)
-    known: dict[int, int] = {}  # numbers of tables that several blocks have
+    tables = {  # several blocks may have the same
+        id(block.table): np.asarray(block.table, dtype=np.float64).reshape(-1, len(domains[child]))
+        for child, block in blocks.items()
+        if isinstance(block, Block)
+    }
+    log_tables = dict(zip(tables, log_conditionals(list(tables.values())), strict=True))
     for child, block in blocks.items():
         if isinstance(block, Influences):
             for link_scope, weights in block.chain(helper, number):
@@ -161,10 +169,7 @@ def network_model(
             helper += block.helpers
             continue
         scope = [number[name] for name in [*block.parents, child]]
-        if id(block.table) not in known:
-            rows = np.asarray(block.table, dtype=np.float64).reshape(-1, len(domains[child]))
-            known[id(block.table)] = assembly.table(normalise_rounded_rows(rows))
-        assembly.add_factor(scope, known[id(block.table)])
+        assembly.add_factor(scope, assembly.log_table(log_tables[id(block.table)]))
     model = Model(assembly.build(), tuple(whole), tuple(whole.values()), order=tuple(domains))
     return network_of_rows(model)
 
@@ -230,15 +235,33 @@ def network_of_rows(model: Model) -> Model:
 def wrong_tables(model: Model) -> Iterator[Rows]:
     """Factors with rows that do not sum to one; a table that many share is looked at once."""
     graph = model.graph
-    fair: dict[tuple[int, int], bool] = {}
-    for factor in range(graph.first_clause):
+    for factor in _wrong_factors(graph).tolist():
         scope = graph.scope_of(factor).tolist()
-        key = int(graph.table_of[factor]), int(graph.cardinality[scope[-1]]) if scope else 0
-        if key not in fair:
-            fair[key] = not scope or not len(wrong_rows(_weights(graph, factor)))
-        if not fair[key]:
-            names, values = [model.names[v] for v in scope], [model.values[v] for v in scope]
-            yield Rows(names, values, _weights(graph, factor))
+        names, values = [model.names[v] for v in scope], [model.values[v] for v in scope]
+        yield Rows(names, values, _weights(graph, factor))
+
+
+def _wrong_factors(graph: FactorGraph) -> NDArray[np.int64]:
+    """Factors with rows that do not sum to one, found for all children of a size at once."""
+    start = graph.scope_start[: graph.first_clause + 1].astype(np.int64)
+    factors = np.flatnonzero(start[1:] > start[:-1])
+    sizes = graph.cardinality[graph.scope[start[factors + 1] - 1]].astype(np.int64)
+    is_wrong = np.zeros(graph.first_clause, dtype=np.bool_)
+    for size in np.unique(sizes).tolist():
+        some = factors[sizes == size]
+        tables, which = np.unique(graph.table_of[some], return_inverse=True)
+        begin, end = (graph.table_start[tables + k].astype(np.int64) for k in (0, 1))
+        rows = (end - begin) // size
+        first = np.cumsum(rows) - rows
+        places = np.repeat(begin - size * first, rows) + size * np.arange(rows.sum())
+        wrong_row = np.zeros(len(places), dtype=np.bool_)
+        at_once = max(1, ENTRIES_AT_ONCE // size)
+        for row in range(0, len(places), at_once):
+            entries = places[row : row + at_once, None] + np.arange(size)
+            with np.errstate(over="ignore"):
+                wrong_row[row + wrong_rows(np.exp(graph.table[entries]))] = True
+        is_wrong[some] = np.logical_or.reduceat(wrong_row, first)[which]
+    return np.flatnonzero(is_wrong).astype(np.int64)
 
 
 def _weights(graph: FactorGraph, factor: int) -> Floats:
@@ -264,6 +287,28 @@ def normalise_rounded_rows(weights: Floats, axis: int = -1) -> Floats:
     off = np.abs(sums - 1)
     rounded = (off > EXACT_SUM) & (off <= ROW_ERROR + SUM_SLACK)
     return weights / np.where(rounded, sums, 1.0) if rounded.any() else weights
+
+
+def log_conditionals(tables: Sequence[Floats]) -> list[Floats]:
+    """Logarithms of tables with a row for all values of the parents, as `normalise_rounded_rows`.
+
+    Small tables of children of one size are worked on together.
+    """
+    logs = [np.zeros((0, 0))] * len(tables)
+    by_size: dict[int, list[int]] = {}
+    for number, table in enumerate(tables):
+        by_size.setdefault(table.shape[1], []).append(number)
+    for size, numbers in by_size.items():
+        ends = np.cumsum([len(tables[number]) for number in numbers])
+        parts = ends * size // ENTRIES_AT_ONCE
+        for part in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(parts)) + 1):
+            some = [numbers[k] for k in part.tolist()]
+            together = _log(normalise_rounded_rows(np.concatenate([tables[k] for k in some])))
+            before = ends[part[0]] - len(tables[some[0]])
+            logs_of_some = np.split(together, ends[part[:-1]] - before)
+            for number, log_table in zip(some, logs_of_some, strict=True):
+                logs[number] = log_table
+    return logs
 
 
 def _sums(weights: Floats) -> Floats:

@@ -50,8 +50,7 @@ COMMENTED = re.compile(r"//|/\*")
 PROPERTY = re.compile(r'(?:"[^"\n]*+"|[^";{}]++)*+;')
 BIF_NUMBERS = re.compile(r'[^;{}()\[\]|"]*')
 BIF_WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
-BIF_ROW = re.compile(r'\s*+\(([^;{}()\[\]|"]*+)\)([^;{}()\[\]|"]*+);')
-BIF_END = re.compile(r"\s*+\}")
+BIF_PLAIN = re.compile(rf"{BARE}++")
 LISTED = r"""([^;{}()\[\]|"]*+)"""  # words between commas, or numbers
 BIF_VARIABLE = re.compile(
     rf"\s*+({BARE}++)\s*+\{{\s*+type\s++discrete\s*+\[\s*+(\d++)\s*+\]\s*+\{{{LISTED}\}}\s*+;\s*+\}}",
@@ -71,6 +70,7 @@ class Scanner:
         self.content = _without_comments(text)
         self.offset = 0
         self.tables: dict[tuple[str, tuple[Sequence[str], ...]], Floats] = {}
+        self.rows: dict[tuple[tuple[str, ...], ...], dict[str, int]] = {}
 
     @property
     def at(self) -> int:
@@ -178,17 +178,24 @@ class Scanner:
         self.take(";")
         return numbers
 
-    def plain_rows(self) -> Iterator[tuple[list[str], str]]:
-        """Take rows of words, between commas, and of numbers, while there are some without quotes.
+    def rows_of(self, heads: Sequence[str], parents: tuple[tuple[str, ...], ...]) -> list[int]:
+        """Numbers of rows that begin with `(` and words for parents; the last parent goes fastest.
 
-        The mark that ends a block has to follow; if something else does, nothing was taken.
+        A `KeyError` if there is something else, or a name that only quotes make one word.
         """
-        offset = self.offset
-        while match := BIF_ROW.match(self.content, offset):
-            yield match[1].split(","), match[2]
-            offset = match.end()
-        if end := BIF_END.match(self.content, offset):
-            self.offset = end.end()
+        if parents not in self.rows:
+            words = [[v if BIF_PLAIN.fullmatch(v) else None for v in domain] for domain in parents]
+            self.rows[parents] = {
+                f"({', '.join(map(str, row))}": number
+                for number, row in enumerate(itertools.product(*words))
+                if None not in row
+            }
+        number_of = self.rows[parents]
+        heads = [head.lstrip() for head in heads]
+        try:
+            return [number_of[head] for head in heads]
+        except KeyError:  # with other spaces
+            return [number_of[_respace(head)] for head in heads]
 
     def plain(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """What stands here, if it looks as most files write it; whoever wants it takes it."""
@@ -211,6 +218,11 @@ class Scanner:
         rest = match.group() if match else self.content[place : place + 1]
         token = quote(rest) if rest else "the end of the file"
         return self.text.error(place, f"expected {what}, found {token}")
+
+
+def _respace(head: str) -> str:
+    """A mark and words after it with one space after each comma."""
+    return head[:1] + ", ".join(map(str.strip, head[1:].split(",")))
 
 
 def quote_name(name: str) -> str:
@@ -282,35 +294,27 @@ def _read_plain_rows(scanner: Scanner, values: Sequence[Sequence[str]]) -> Float
 
     What is wrong with that is found by whoever reads it piece by piece.
     """
-    begun, count = scanner.offset, math.prod(len(domain) for domain in values[:-1])
+    count = math.prod(map(len, values[:-1]))
     if count == 1 and (plain := scanner.plain(BIF_TABLE)):
         return _read_plain_table(scanner, plain, len(values[-1]))
-    if count * SHORTEST_ROW > len(scanner.content) - begun:
+    end = scanner.content.find("}", scanner.offset)
+    if count * SHORTEST_ROW > end - scanner.offset:
         return None
-    parents = [
-        ({v: number for number, v in enumerate(domain) if len(v.split()) == 1}, len(domain))
-        for domain in values[:-1]
-    ]
+    *rows, rest = scanner.content[scanner.offset : end].split(";")
+    if len(rows) != count or rest.strip():
+        return None
+    parents = tuple(map(tuple, values[:-1]))
     table = np.full((count, len(values[-1])), -1.0)
-    rows: list[int] = []
-    texts: list[str] = []
     try:
-        for words, text in scanner.plain_rows():
-            row = 0
-            for (number_of, size), word in zip(parents, words, strict=True):
-                row = row * size + number_of[word.strip()]
-            rows.append(row)
-            texts.append(text)
-            if len(texts) == ROWS_AT_ONCE:
-                table[rows[-ROWS_AT_ONCE:]] = _plain_weights(texts, len(values[-1]))
-                texts = []
-        table[rows[len(rows) - len(texts) :]] = _plain_weights(texts, len(values[-1]))
+        for first in range(0, count, ROWS_AT_ONCE):
+            some = (row.partition(")") for row in rows[first : first + ROWS_AT_ONCE])
+            heads, _, texts = zip(*some, strict=True)
+            table[scanner.rows_of(heads, parents)] = _plain_weights(texts, len(values[-1]))
     except (KeyError, ValueError):
-        scanner.offset = begun
         return None
-    if len(rows) != count or scanner.offset == begun or not (table >= 0.0).all():
-        scanner.offset = begun
+    if not (table >= 0.0).all():
         return None
+    scanner.offset = end + 1
     return table
 
 
