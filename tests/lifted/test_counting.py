@@ -512,7 +512,8 @@ def test_too_many_states_are_refused_with_their_number():
 
 def test_counting_is_for_some_questions_about_programs():
     words = (
-        "counting is for marginals, joints, events, log Z, draws and best states of Markov logic"
+        "counting is for marginals, joints, events, log Z, draws, best states and numbers of true "
+        "groundings of Markov logic programs"
     )
     with pytest.raises(InputError, match=words):
         om.marginals(om.ising_grid(2, 2, 0.1), method="counting")
@@ -607,6 +608,51 @@ def test_an_event_that_rounding_leaves_possible_has_no_chance(tmp_path):
     for given in (None, "F(A,A) v F(A,B)"):
         for method in ("exact", "counting"):
             assert om.probability(logic, event, given=given, method=method).value < 1e-12
+
+
+def test_what_is_given_may_be_as_rare_as_it_likes():
+    """Nobody leads or all do: that all do is left out of sums, and loses no digits given them."""
+    rules = (
+        "Leads(person)\nOld(person)\n-40 Leads(x)\n0.7 Leads(x) ^ Old(x)\nLeads(x) => Leads(y).\n"
+    )
+    logic = read(people(30) + rules)
+    given = "Leads(P1) v Leads(P2)"
+    all_lead = math.log1p(math.exp(0.7)) - 40
+    for event, chance in (
+        ("Leads(P3)", 1.0),
+        ("Old(P1)", 1 / (1 + math.exp(-0.7))),
+        ("!Leads(P1)", 0.0),
+    ):
+        answer = om.probability(logic, event, given=given, method="counting")
+        assert answer.value == pytest.approx(chance, abs=1e-12)
+    assert all_lead * 30 < -1000
+    with pytest.raises(ContradictionError, match="what is given is impossible"):
+        om.probability(logic, "Old(P1)", given="Leads(P1) ^ !Leads(P2)", method="counting")
+
+
+def test_rare_values_keep_their_digits():
+    """A chance of 1e-14 is not one less a chance of almost 1."""
+    logic = read(people(3) + "Rich(person)\nTall(person)\n32 Rich(x)\n0.5 Rich(x) => Tall(x)\n")
+    answer = om.probability(logic, "Tall(P1)", given="!Rich(P1)", method="counting")
+    assert answer.value == pytest.approx(0.5, abs=1e-13)
+    either = om.probability(logic, "!Rich(P1)", given="!Rich(P1) v !Rich(P2)", method="counting")
+    p = math.exp(math.log(2) - 32) / (1 + math.exp(0.5)) * math.exp(0.5)
+    p /= 1 + p
+    assert either.value == pytest.approx(1 / (2 - p), abs=1e-12)
+
+
+@pytest.mark.parametrize("verb", ["probability", "joint", "log_z", "draws", "expect", "best"])
+def test_a_mapping_is_no_evidence_of_a_program(verb):
+    """Counting must not answer as if nothing was said."""
+    logic = read(people(3) + SMOKERS)
+    asked = {
+        "probability": ["Smokes(P1)"],
+        "joint": [["Smokes(P1)"]],
+        "expect": [{"a": "Smokes(x)"}],
+    }
+    ask = getattr(om, verb)
+    with pytest.raises(InputError, match="evidence of a program is a database"):
+        ask(logic, *asked.get(verb, []), {"Smokes(P0)": "true"}, method="counting")
 
 
 def test_an_event_about_many_people_needs_no_groundings():

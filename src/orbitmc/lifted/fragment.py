@@ -243,7 +243,7 @@ def _next_written(
                 return _tiny_type([rule.types[name]], everything, reason)
         kinds = {name: rule.types[name] for name in free_variables(formula)}
         variables = [name for name in kinds if kinds[name] not in written]
-        kinds |= {constant.name: kind for constant, kind in _constants(rule, program)}
+        kinds |= {constant.name: kind for constant, kind in constants_of(rule, program)}
         names = [name for name in kinds if kinds[name] not in written]
         if len(names) > 2:
             what = "variables" if len(variables) == len(names) else "variables or constants"
@@ -344,13 +344,13 @@ def _named_constants(
 ) -> dict[str, set[str]]:
     named: dict[str, set[str]] = {}
     for _, _, _, rule in copies:
-        for constant, kind in _constants(rule, program):
+        for constant, kind in constants_of(rule, program):
             if kind not in written:
                 named.setdefault(kind, set()).add(constant.name)
     return named
 
 
-def _constants(rule: Rule, program: Program) -> Iterator[tuple[Constant, str]]:
+def constants_of(rule: Rule, program: Program) -> Iterator[tuple[Constant, str]]:
     """Every constant of a rule with its type; one that is compared has that of the other side."""
     for part in parts_of(rule.formula):
         if isinstance(part, Atom):
@@ -399,7 +399,7 @@ def _sorted_rules(
     for name in free_variables(rule.formula):
         kind_of[Variable(name)] = rule.types[name]
     here = {sort.kind for sort in sorts}
-    for constant, kind in _constants(rule, program):
+    for constant, kind in constants_of(rule, program):
         exists = kind in here and constant.name in everything.numbers[kind]
         if exists and kind_of.setdefault(constant, kind) != kind:
             raise NotLiftableError(

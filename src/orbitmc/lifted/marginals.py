@@ -464,35 +464,48 @@ def _unused_propositions(setting: Setting, values: Mapping[Field, int], add: Add
 
 
 SURELY_ROUNDING = 1e-9  # a probability of what is impossible
+RARE = 1e-6  # a probability that its own sum tells better: boxes that hold less may be left out
 
 
 def count_joint(program: Program, tables: AtomTables, atoms: Sequence[tuple[str, int]]) -> Floats:
-    """How probable it is that atoms are false and true together: an axis for each atom.
+    """The log-probabilities that atoms are false and true together: an axis for each atom.
 
     An atom is a predicate and a code. Each is given to be false, then to be true, and the next
     one is counted anew.
     """
+    return _count_joint(program, tables, atoms)[0]
+
+
+def _count_joint(
+    program: Program, tables: AtomTables, atoms: Sequence[tuple[str, int]]
+) -> tuple[Floats, float]:
+    """The same, and log Z."""
     counted = lift(program, tables).count()
+    if not atoms:
+        return np.zeros(()), counted.log_z
     (predicate, code), rest = atoms[0], atoms[1:]
     table = tables.atoms[predicate]
     status = int(table.status(np.array([code]))[0])
-    holds = float(status == TRUE)
+    chances = [float(status != TRUE), float(status == TRUE)]
     if status == UNKNOWN:
-        holds = float(counted.probabilities(predicate, np.array([code]))[0])
-    law = np.zeros((2,) * len(atoms))
-    for value, probability in ((0, 1.0 - holds), (1, holds)):
-        if probability > 0.0 and rest:
+        chances = [float(chance[0]) for chance in counted.chances(predicate, np.array([code]))]
+    law = np.full((2,) * len(atoms), -np.inf)
+    for value, chance in enumerate(chances):
+        is_rare = status == UNKNOWN and chance < RARE
+        if not rest and not is_rare:
+            law[value] = math.log(chance) if chance else -np.inf
+        elif chance or is_rare:
             known = tables
             if status == UNKNOWN:
                 known = _given(tables, predicate, code, holds=bool(value))
             try:
-                law[value] = probability * count_joint(program, known, rest)
+                given, log_z = _count_joint(program, known, rest)
             except ContradictionError:
-                if probability > SURELY_ROUNDING:  # one less a sum may miss 0 by a little
+                if chance > SURELY_ROUNDING:
                     raise
-        else:
-            law[value] = probability if not rest else 0.0
-    return law
+                continue
+            law[value] = given + (log_z - counted.log_z if is_rare else math.log(chance))
+    return law, counted.log_z
 
 
 def _given(tables: AtomTables, predicate: str, code: int, *, holds: bool) -> AtomTables:
@@ -702,11 +715,16 @@ class Counted:
 
     def probabilities(self, predicate: str, codes: Ints) -> Floats:
         """How probable it is that atoms of a predicate are true, by their codes."""
+        return self.chances(predicate, codes)[1]
+
+    def chances(self, predicate: str, codes: Ints) -> tuple[Floats, Floats]:
+        """How probable it is that atoms of a predicate are false, and that they are true."""
         kinds, law, values = self.classify(predicate, codes)
         unique, which = np.unique(kinds, axis=0, return_inverse=True)
         self._clamp_few(predicate, unique)
-        table = np.array([law(tuple(row)) for row in unique.tolist()])
-        return np.asarray(table[which.reshape(-1), values])
+        laws = np.array([law(tuple(row)) for row in unique.tolist()])[which.reshape(-1)]
+        others = np.arange(laws.shape[1]) != values[:, None]
+        return laws.sum(axis=1, where=others), laws[~others]
 
     def _clamp_few(self, predicate: str, rows: Ints) -> None:
         """Of pairs in many classes, fix the side that has fewer of them first: that is cheaper."""
