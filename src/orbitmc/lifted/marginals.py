@@ -63,7 +63,12 @@ from orbitmc.lifted.evidence import (
     read_known,
     require_few_pairs,
 )
-from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
+from orbitmc.lifted.fragment import (
+    Fragment,
+    NotLiftableError,
+    describe_rules,
+    find_fragment,
+)
 from orbitmc.lifted.tree import IMPOSSIBLE, Link, TreeMoments, TreeProblem, sum_tree
 from orbitmc.mln.data.database import TRUE, UNKNOWN, Ints
 from orbitmc.mln.grounding.atoms import given_atom
@@ -358,7 +363,7 @@ def find_propositions(
 ) -> Iterator[tuple[dict[Field, int], float]]:
     """All possible values of atoms without elements that rules read, with their evidence."""
     used = {
-        Field(atom.predicate, fragment.key_of(atom))
+        Field(atom.predicate, fragment.key_of(atom)): rule.number
         for rule in fragment.rules
         for atom in atoms_of(rule.formula)
         if not fragment.schemas[atom.predicate].elements
@@ -369,7 +374,7 @@ def find_propositions(
     count = math.prod(map(len, choices))
     if count > MOST_PROPOSITIONS:
         words = f"{len(fields)} atoms of no constant have {count:,} joint values; lifting needs at "
-        words += f"most {MOST_PROPOSITIONS:,}"
+        words += f"most {MOST_PROPOSITIONS:,}: {describe_rules(fragment.program, used.values())}"
         # Where constants were written out for a rule, it is the rule that is in the way.
         raise NotLiftableError((*fragment.reasons, words)[0])
     for values in itertools.product(*choices):
@@ -504,8 +509,16 @@ def _count_joint(
                 if chance > SURELY_ROUNDING:
                     raise
                 continue
+            if is_rare:  # its soft evidence is not in the sum that it is given to
+                log_z += value * _soft_weight(tables, predicate, code)
             law[value] = given + (log_z - counted.log_z if is_rare else math.log(chance))
     return law, counted.log_z
+
+
+def _soft_weight(tables: AtomTables, predicate: str, code: int) -> float:
+    """What soft evidence adds where an atom is true."""
+    codes, log_odds = tables.soft[predicate]
+    return float(log_odds[codes == code].sum())
 
 
 def _given(tables: AtomTables, predicate: str, code: int, *, holds: bool) -> AtomTables:
