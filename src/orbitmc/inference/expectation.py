@@ -348,7 +348,7 @@ def expect(
     1.11127, exact
     >>> program = om.read("examples/smokers.mln", "examples/smokers.db")
     >>> print(om.expect(program, {"cases": "Cancer(x)"}, method="counting")["cases"])
-    1.23, exact
+    0.735149, exact
     """
 
     def bind(view: View) -> ExpectationQuestion:

@@ -493,7 +493,8 @@ def _count_joint(
     status = int(table.status(np.array([code]))[0])
     chances = [float(status != TRUE), float(status == TRUE)]
     if status == UNKNOWN:
-        chances = [float(chance[0]) for chance in counted.chances(predicate, np.array([code]))]
+        two = [float(chance[0]) for chance in counted.chances(predicate, np.array([code]))]
+        chances = [chance / math.fsum(two) for chance in two]
     law = np.full((2,) * len(atoms), -np.inf)
     for value, chance in enumerate(chances):
         is_rare = status == UNKNOWN and chance < RARE
