@@ -671,6 +671,18 @@ def test_a_mapping_is_no_evidence_of_a_program(verb):
         ask(logic, *asked.get(verb, []), {"Smokes(P0)": "true"}, method="counting")
 
 
+def test_the_price_of_a_joint_law_holds_what_each_sum_needs_to_begin():
+    """Many values of atoms of no constant are many cases, each of which weighs all rules."""
+    atoms = "\n".join(f"A{n}" for n in range(7))
+    rules = "\n".join(f"0.1 A{n} => (Smokes(x) <=> Cancer(x))" for n in range(7))
+    logic = read(people(4) + SMOKERS + f"{atoms}\n{rules}\n")
+    names = [f"{name}(P{n})" for name in ("Smokes", "Cancer") for n in range(4)]
+    with pytest.raises(LimitError, match=r"takes 255 sums, about 8\.8 s$"):
+        om.joint(logic, names, method="counting", seconds=2)
+    cost = om.inference.counting_cost(logic)
+    assert cost.seconds == pytest.approx(3e-5 * 128 * 9, rel=0.1)
+
+
 def test_an_event_about_many_people_needs_no_groundings():
     logic = read(people(3000) + SMOKERS)
     either = om.probability(logic, "Smokes(P1) v Smokes(P2)")

@@ -373,9 +373,13 @@ def _count_law(
 ) -> Floats | None:
     """Log-probabilities of the joint truth values of ground atoms; None if they are too many."""
     asked, sums = settings.method == "counting", _sums_of(len(atoms))
-    if len(atoms) > MOST_JOINT_ATOMS or sums * lifting.seconds > _most_seconds(settings):
+    seconds = sums * (lifting.preparation + lifting.seconds)
+    if len(atoms) > MOST_JOINT_ATOMS or seconds > _most_seconds(settings):
         if asked:
-            raise LimitError(f"to count {len(atoms)} atoms together takes {sums:,.0f} sums")
+            raise LimitError(
+                f"to count {len(atoms)} atoms together takes {sums:,.0f} sums, about "
+                f"{seconds:.2g} s"
+            )
         return None
     try:
         return lifted.count_joint(logic.source.program, logic.source.atoms, atoms)
@@ -461,7 +465,8 @@ def counting_cost(logic: MarkovLogic) -> CountingCost:
     if isinstance(lifting, str):
         instead = "; cells of its constants are sampled instead" if logic.prefers_cells else ""
         return CountingCost(atoms, None, None, None, f"{lifting}{instead}")
-    return CountingCost(atoms, lifting.states, lifting.seconds, lifting.most_cells, None)
+    seconds = lifting.preparation + lifting.seconds
+    return CountingCost(atoms, lifting.states, seconds, lifting.most_cells, None)
 
 
 def plan_counting(logic: MarkovLogic, settings: Settings) -> lifted.Lifting | None:

@@ -77,6 +77,7 @@ from orbitmc.mln.language.syntax import Program, atoms_of
 
 MOST_PROPOSITIONS = 1024  # joint values of atoms without elements
 MOST_GROUPS = 64
+SECONDS_PER_RULE = 3e-5  # and case, until a program is prepared
 PATIENCE = 8.0  # times the expected work
 FEW_STATES = 1e9  # that take seconds
 
@@ -174,6 +175,11 @@ class Lifting:
     def seconds(self) -> float:
         """About how long counting takes."""
         return SECONDS_PER_STATE * self.states
+
+    @property
+    def preparation(self) -> float:
+        """About how many seconds it took to prepare: each case weighs all rules."""
+        return SECONDS_PER_RULE * len(self.cases) * len(self.setting.fragment.rules)
 
     @property
     def most_cells(self) -> int:
