@@ -277,7 +277,7 @@ def test_what_counting_cannot_say_of_states_is_refused():
     logic = read(people(30) + SMOKERS)
     with pytest.raises(InputError, match="counting finds one best state"):
         om.best(logic, k=2, method="counting")
-    with pytest.raises(InputError, match="draws and best states"):
+    with pytest.raises(InputError, match="draws, best states and numbers of true groundings"):
         om.best(om.ising_grid(2, 2, 0.1), method="counting")
     with pytest.raises(LimitError, match="draw fewer, or name the atoms to draw"):
         om.draws(logic, method="counting", memory=2**16)

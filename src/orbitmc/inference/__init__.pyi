@@ -56,6 +56,7 @@ from orbitmc.inference.counting import count_log_z as count_log_z
 from orbitmc.inference.counting import count_marginals as count_marginals
 from orbitmc.inference.counting import count_names as count_names
 from orbitmc.inference.counting import count_probability as count_probability
+from orbitmc.inference.counting import count_true_groundings as count_true_groundings
 from orbitmc.inference.counting import counting_cost as counting_cost
 from orbitmc.inference.expectation import expect as expect
 from orbitmc.inference.lift import CLUSTERS as CLUSTERS

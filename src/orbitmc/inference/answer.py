@@ -52,6 +52,7 @@ from orbitmc.inference.query import (
     View,
     has_learned_tables,
     narrow,
+    require_plain,
     require_program,
     view_of,
 )
@@ -90,6 +91,7 @@ def answer(
     """
     if not isinstance(query.model, Model):
         require_program(query.model)
+        require_plain(query.evidence, None)
     if query.count is not None and (counted := query.count(settings)) is not None:
         return counted
     if (cells := _ask_in_cells(query, settings)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,17 @@ from orbitmc import lifted
 from orbitmc._numba.compile_log import working_time
 from orbitmc._simd.random import Stream
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import format_bytes, quote
+from orbitmc._util.text import format_bytes, quote, suggestion
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.estimate.answers import BestState, BestStates, Draws, Estimate, Joint, certain
+from orbitmc.estimate.answers import (
+    BestState,
+    BestStates,
+    Draws,
+    Estimate,
+    Estimates,
+    Joint,
+    certain,
+)
 from orbitmc.estimate.marginals import (
     About,
     Columns,
@@ -31,7 +39,8 @@ from orbitmc.inference.plan import asked_at, is_affordable, most_seconds
 from orbitmc.inference.program import GROUND_AT_ONCE, TRUTH, MarkovLogic
 from orbitmc.inference.query import TRUTHS, Target
 from orbitmc.inference.settings import Settings, describe_unused_settings
-from orbitmc.mln import data, grounding
+from orbitmc.lifted.fragment import constants_of
+from orbitmc.mln import data, grounding, language
 from orbitmc.mln.data.database import TRUE
 
 if TYPE_CHECKING:
@@ -39,6 +48,7 @@ if TYPE_CHECKING:
 
     from orbitmc.mln.data.database import Ints
     from orbitmc.mln.grounding.queries import Pattern
+    from orbitmc.mln.language.syntax import Rule
 
 MOST_ROWS = 10_000  # of a predicate that nobody asked about: more are shown in classes
 MOST_ASKED_ROWS = 2_000_000  # of a predicate that somebody asked about
@@ -90,7 +100,7 @@ def count_joint(logic: MarkovLogic, settings: Settings, names: Sequence[str]) ->
     if law is None:
         return None
     about = _about_law(logic, settings, len(atoms), begun)
-    none = np.zeros_like(law)
+    law, none = np.exp(law), np.zeros_like(law)
     return Joint(tuple(texts), (TRUTHS,) * len(texts), law, none, law, law, none > 0, EXACT, about)
 
 
@@ -122,12 +132,48 @@ def count_probability(
     law = _count_law(logic, lifting, settings, atoms)
     if law is None:
         return None
-    holds = law * where(condition, len(atoms))
-    both = holds * where(wanted, len(atoms))
-    if not holds.sum() > 0:
+    holds = np.where(where(condition, len(atoms)), law, -np.inf)
+    if not np.isfinite(holds).any():
         raise ContradictionError("what is given is impossible")
-    chance = min(1.0, float(both.sum() / holds.sum()))
+    weights = np.exp(holds - holds.max())
+    chance = float((weights * where(wanted, len(atoms))).sum() / weights.sum())
     return certain(chance, _about_law(logic, settings, len(atoms), begun))
+
+
+def count_true_groundings(
+    logic: MarkovLogic, formulas: Mapping[str, str], settings: Settings
+) -> Estimates | None:
+    """How many groundings of formulas are true on average, or None where another method answers.
+
+    They are counted as rules of no weight.
+    """
+    begun, source = asked_at(settings), logic.source
+    asked = [read_grounded(text, logic, name) for name, text in formulas.items()]
+    rules = (*source.program.rules, *asked)
+    with_formulas = replace(source, program=replace(source.program, rules=rules), affordable={})
+    logic = replace(logic, source=with_formulas, conjunctions=())
+    lifting = plan_counting(logic, settings)
+    counted = None if lifting is None else _count(lifting, settings)
+    if lifting is None or counted is None:
+        return None
+    about = _about(logic, lifting, counted, settings, begun)
+    numbers = lifted.expected_true_groundings(counted)[-len(asked) :].tolist()
+    pairs = zip(formulas, numbers, strict=True)
+    return Estimates({name: certain(number, about) for name, number in pairs}, about)
+
+
+def read_grounded(text: str, logic: MarkovLogic, name: str) -> Rule:
+    """Read a formula whose true groundings are asked for; constants that nobody knows are refused.
+
+    A name says which of several formulas is wrong.
+    """
+    program, universe = logic.source.program, logic.source.atoms.universe
+    rule = language.read_formula(text, program, source=name)
+    for constant, kind in constants_of(rule, program):
+        if constant.name not in universe.numbers[kind]:
+            near = suggestion(constant.name, universe.constants[kind])
+            raise rule.place.error(f"{quote(constant.name)} is no constant of type {kind}{near}")
+    return rule
 
 
 def read_events(
@@ -325,11 +371,15 @@ def _count_law(
     settings: Settings,
     atoms: Sequence[tuple[str, int]],
 ) -> Floats | None:
-    """How probable the joint truth values of ground atoms are; None if they are too many."""
+    """Log-probabilities of the joint truth values of ground atoms; None if they are too many."""
     asked, sums = settings.method == "counting", _sums_of(len(atoms))
-    if len(atoms) > MOST_JOINT_ATOMS or sums * lifting.seconds > _most_seconds(settings):
+    seconds = sums * (lifting.preparation + lifting.seconds)
+    if len(atoms) > MOST_JOINT_ATOMS or seconds > _most_seconds(settings):
         if asked:
-            raise LimitError(f"to count {len(atoms)} atoms together takes {sums:,.0f} sums")
+            raise LimitError(
+                f"to count {len(atoms)} atoms together takes {sums:,.0f} sums, about "
+                f"{seconds:.2g} s"
+            )
         return None
     try:
         return lifted.count_joint(logic.source.program, logic.source.atoms, atoms)
@@ -415,7 +465,8 @@ def counting_cost(logic: MarkovLogic) -> CountingCost:
     if isinstance(lifting, str):
         instead = "; cells of its constants are sampled instead" if logic.prefers_cells else ""
         return CountingCost(atoms, None, None, None, f"{lifting}{instead}")
-    return CountingCost(atoms, lifting.states, lifting.seconds, lifting.most_cells, None)
+    seconds = lifting.preparation + lifting.seconds
+    return CountingCost(atoms, lifting.states, seconds, lifting.most_cells, None)
 
 
 def plan_counting(logic: MarkovLogic, settings: Settings) -> lifted.Lifting | None:

@@ -6,15 +6,16 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc import tuning
+from orbitmc import inference, tuning
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
 from orbitmc.estimate.features import expectations, sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import About
@@ -27,23 +28,38 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about
 from orbitmc.inference.cache import CachedElimination, find_elimination
+from orbitmc.inference.counting import read_grounded
 from orbitmc.inference.feature_sampling import sample_feature, variables_of
 from orbitmc.inference.plan import Plan, plan_model
 from orbitmc.inference.query import Query, Scope, Target, View
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
+from orbitmc.mln.grounding.atoms import atom_names
+from orbitmc.mln.grounding.ground_features import evaluate
+from orbitmc.mln.grounding.rewriting import without_quantifiers
+from orbitmc.mln.language.syntax import (
+    Atom,
+    Comparison,
+    Constant,
+    Term,
+    Variable,
+    free_variables,
+    parts_of,
+)
 
 if TYPE_CHECKING:
+    from orbitmc.inference.program import MarkovLogic
     from orbitmc.inference.query import Program
     from orbitmc.sampling.run import RunObserver
 
 
 # Functions of states, and tables over a few variables, as features that are averaged.
 
-Function = Callable[[Mapping[str, NDArray[Any]]], Any]
+Function = Callable[["Values"], Any] | Callable[[Mapping[str, NDArray[Any]]], Any]
 Table = tuple[Sequence[str], Any]
 Lookup = Callable[[Target], NDArray[Any] | None]
 
 MOST_TRIED = 2**12  # joint values of names, for a function that was the same in all states
+MOST_GROUNDINGS = 10**6  # of a formula whose true groundings are looked at in each state
 ROUNDING = 1e-12  # numbers that differ by less, relative to the larger one, are the same
 
 
@@ -140,18 +156,30 @@ class FunctionQuery:
         return numbers.astype(np.float64)
 
 
-def features_from(features: Mapping[str, Function | Table], asked: View) -> list[FunctionQuery]:
+def features_from(
+    features: Mapping[str, Function | Table | str], asked: View
+) -> list[FunctionQuery]:
     """Check what is asked for, before anything is sampled."""
-    if not isinstance(features, Mapping) or not features:
-        raise InputError("expected a mapping from names to functions of states, or to tables")
+    _require_features(features)
     return [
         FunctionQuery(name, _function(name, feature, asked)) for name, feature in features.items()
     ]
 
 
-def _function(name: str, feature: Function | Table, asked: View) -> Function:
+def _require_features(features: Mapping[str, Function | Table | str]) -> None:
+    if not isinstance(features, Mapping) or not features:
+        raise InputError(
+            "expected a mapping from names to functions of states, to tables or to formulas"
+        )
+
+
+def _function(name: str, feature: Function | Table | str, asked: View) -> Function:
     if callable(feature):
         return feature
+    if isinstance(feature, str):
+        if asked.program is None:
+            raise InputError(f"the feature {name!r} is a formula: these are for programs")
+        return true_groundings(feature, asked.program, name)
     if not isinstance(feature, tuple) or len(feature) != 2:
         raise InputError(f"the feature {name!r} is neither a function nor (names, table)")
     listed = [feature[0]] if isinstance(feature[0], str) else list(feature[0])
@@ -160,6 +188,53 @@ def _function(name: str, feature: Function | Table, asked: View) -> Function:
     if table.shape != shape:
         raise InputError(f"the table {name!r} has the shape {table.shape}, expected {shape}")
     return lambda values: table[tuple(values[each.name] for each in named)]
+
+
+def true_groundings(text: str, program: MarkovLogic, name: str) -> Callable[[Values], Floats]:
+    """How many groundings of a formula are true, as a function of a state."""
+    rule = read_grounded(text, program, name)
+    universe, tables, _ = program.source.atoms
+    formula = without_quantifiers(rule.formula, rule.types, universe)
+    free = free_variables(formula)
+    sizes = [universe.size(rule.types[variable]) for variable in free]
+    count = math.prod(sizes)
+    if count > MOST_GROUNDINGS:
+        raise LimitError(
+            f"the formula {name!r} has {count:,} groundings, the limit is {MOST_GROUNDINGS:,}"
+        )
+    numbers = dict(zip(free, np.indices(sizes).reshape(len(sizes), count), strict=True))
+
+    def constants(term: Term, kind: str) -> NDArray[np.int64]:
+        if isinstance(term, Variable):
+            return numbers[term.name]
+        if isinstance(term, Constant):
+            return np.full(count, universe.numbers[kind][term.name])
+        raise InputError(f"the formula {name!r} calculates, which cannot be counted here")
+
+    def names(atom: Atom) -> tuple[str, ...]:
+        kinds = program.source.program.predicates[atom.predicate].types
+        columns = [constants(*pair) for pair in zip(atom.arguments, kinds, strict=True)]
+        atoms = tables[atom.predicate]
+        return tuple(atom_names(atoms, atoms.codes(columns, count), universe))
+
+    def comparison(part: Comparison) -> NDArray[np.bool_]:
+        variables = [term for term in (part.left, part.right) if isinstance(term, Variable)]
+        kind = rule.types[variables[0].name]
+        left, right = constants(part.left, kind), constants(part.right, kind)
+        if part.operator not in ("=", "!="):
+            raise InputError(f"the formula {name!r} orders constants, which is not counted here")
+        return np.asarray((left == right) == (part.operator == "="))[:, None]
+
+    parts = dict.fromkeys(parts_of(formula))
+    atoms = {part: names(part) for part in parts if isinstance(part, Atom)}
+    known = {part: comparison(part) for part in parts if isinstance(part, Comparison)}
+
+    def number(values: Values) -> Floats:
+        truth = known | {part: values.array(named) == 1 for part, named in atoms.items()}
+        holds = np.broadcast_to(evaluate(formula, truth), (count, values.count))
+        return np.asarray(holds.sum(axis=0), np.float64)
+
+    return number
 
 
 class FunctionFeature:
@@ -244,7 +319,7 @@ TRIED = 64  # states in which functions show what they depend on
 @interruptible()
 def expect(
     model: Model | Program,
-    features: Mapping[str, Function | Table],
+    features: Mapping[str, Function | Table | str],
     evidence: Evidence | None = None,
     *,
     settings: Settings | None = None,
@@ -263,18 +338,34 @@ def expect(
     them is tried for all values that it may look at, and is not believed where these are too many.
     Ctrl-C gives the partial answer.
 
+    Of a program, a feature may be a formula: how many of its groundings are true. If all are, and
+    the program can be counted, so are they, exactly and without any grounding.
+
     >>> import orbitmc as om
     >>> model = om.read("examples/sprinkler.bif")
     >>> wet = {"sources": lambda s: 1 * (s["rain"] > 0) + s["sprinkler"]}
     >>> print(om.expect(model, wet, {"grass": "wet"})["sources"])
     1.11127, exact
+    >>> program = om.read("examples/smokers.mln", "examples/smokers.db")
+    >>> print(om.expect(program, {"cases": "Cancer(x)"}, method="counting")["cases"])
+    0.735149, exact
     """
 
     def bind(view: View) -> ExpectationQuestion:
         return ExpectationQuestion(view, features_from(features, view))
 
-    query = Query(model, evidence, bind, in_relations=bind)
+    count = None
+    if not isinstance(model, Model) and (formulas := _only_formulas(features)):
+        count = partial(inference.count_true_groundings, model, formulas)
+    query = Query(model, evidence, bind, count, in_relations=bind)
     return answer(query, merge_options(settings, options), watchers)
+
+
+def _only_formulas(features: Mapping[str, Function | Table | str]) -> Mapping[str, str]:
+    """The features, if all are formulas; nothing elsewhere."""
+    _require_features(features)
+    formulas = {name: text for name, text in features.items() if isinstance(text, str)}
+    return formulas if len(formulas) == len(features) else {}
 
 
 class ExpectationQuestion:

@@ -276,8 +276,8 @@ def refuse_counting(settings: Settings) -> None:
     """Refuse to count what is no program, or a question for which nobody counts."""
     if settings.method == "counting":
         raise InputError(
-            "counting is for marginals, joints, events, log Z, draws and best states of "
-            "Markov logic programs"
+            "counting is for marginals, joints, events, log Z, draws, best states and numbers of "
+            "true groundings of Markov logic programs"
         )
 
 

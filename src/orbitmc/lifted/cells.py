@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
 from orbitmc.lifted.evidence import Field, Known, combine_codes
-from orbitmc.lifted.fragment import Element, Fragment, NotLiftableError, Sort, SortedRule
+from orbitmc.lifted.fragment import (
+    Element,
+    Fragment,
+    NotLiftableError,
+    Sort,
+    SortedRule,
+    describe_rules,
+)
 from orbitmc.mln.data.database import Ints
 from orbitmc.mln.grounding.ground_features import evaluate
 from orbitmc.mln.language.syntax import Atom, Comparison, parts_of
@@ -355,11 +362,25 @@ def _possible_cells(
             break
         cells.update(dict.fromkeys(itertools.product(*(c.tolist() for c in choices))))
     if len(cells) > MOST_CELLS or not cells:
+        rules = describe_rules(fragment.program, _rules_of_pairs(fragment, sort))
         raise NotLiftableError(
             f"rules about pairs read {len(fields)} unary predicates of type {sort.kind}: more than "
-            f"{MOST_CELLS:,} cells"
+            f"{MOST_CELLS:,} cells ({rules})"
         )
     return np.array(sorted(cells), dtype=np.int64).reshape(len(cells), len(fields))
+
+
+def _rules_of_pairs(fragment: Fragment, sort: Sort) -> list[int]:
+    """The numbers of rules about two constants, one of them of the type of a sort."""
+    return [
+        rule.number
+        for rule in fragment.rules
+        if len(rule.elements) == 2 and sort.kind in {fragment.sorts[s].kind for s in rule.sorts}
+    ]
+
+
+def _describe_uses(fragment: Fragment, uses: Sequence[Uses]) -> str:
+    return describe_rules(fragment.program, (each.rule.number for each in uses))
 
 
 def _sum_fields(
@@ -374,7 +395,8 @@ def _sum_fields(
     sizes = [fragment.schemas[field.predicate].size for field in fields]
     if math.prod(sizes) * len(cells) > MOST_ENTRIES:
         raise NotLiftableError(
-            f"rules tie {len(fields)} unary predicates of type {sort.kind} together"
+            f"rules tie {len(fields)} unary predicates of type {sort.kind} together: "
+            f"{_describe_uses(fragment, part[1])}"
         )
     values = np.indices(sizes).reshape(len(sizes), -1).T
     log = np.zeros((len(cells), len(values)))
@@ -464,7 +486,8 @@ def _pair_table(
         names = {field.field.predicate for field in fields}
         raise NotLiftableError(
             f"rules tie {len(names)} binary predicates of a pair together, in "
-            f"{len(cells[0].values)} and {len(cells[1].values)} cells"
+            f"{len(cells[0].values)} and {len(cells[1].values)} cells: "
+            f"{_describe_uses(fragment, part[1])}"
         )
     values = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), np.int64)
     shape = (len(cells[0].values), len(cells[1].values), len(values))

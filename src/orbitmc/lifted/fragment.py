@@ -25,6 +25,7 @@ from orbitmc.mln.grounding.rewriting import (
     substitute,
     without_quantifiers,
 )
+from orbitmc.mln.language.scanner import Place
 from orbitmc.mln.language.syntax import (
     Arithmetic,
     Atom,
@@ -34,6 +35,7 @@ from orbitmc.mln.language.syntax import (
     Exist,
     Forall,
     Formula,
+    Predicate,
     Program,
     Rule,
     Term,
@@ -174,8 +176,24 @@ def find_fragment(program: Program, tables: AtomTables) -> Fragment:
 
 def describe_rule(number: int, rule: Rule) -> str:
     """A rule as refusals name it."""
-    place = f" ({rule.place})" if rule.place.source else ""
-    return f"rule {number + 1}{place}"
+    return f"rule {number + 1}{_where(rule.place)}"
+
+
+def describe_rules(program: Program, numbers: Iterable[int]) -> str:
+    """Some rules as refusals name them: the first two, and how many more there are."""
+    chosen = sorted(set(numbers))
+    words = [describe_rule(number, program.rules[number]) for number in chosen[:2]]
+    if len(chosen) > 2:
+        return f"{', '.join(words)} and {len(chosen) - 2:,} more"
+    return " and ".join(words)
+
+
+def _describe_predicate(predicate: Predicate) -> str:
+    return f"predicate {predicate.name}{_where(predicate.place)}"
+
+
+def _where(place: Place) -> str:
+    return f" ({place})" if place.source else ""
 
 
 def _require_plain(program: Program) -> None:
@@ -211,8 +229,8 @@ def _written_types(
                 continue
             if everything.size(kind) > MOST_VALUES:
                 raise NotLiftableError(
-                    f"predicate {predicate.name} has one of {everything.size(kind):,} values; "
-                    f"lifting needs at most {MOST_VALUES}"
+                    f"{_describe_predicate(predicate)} has one of {everything.size(kind):,} "
+                    f"values; lifting needs at most {MOST_VALUES}"
                 )
             written.add(kind)
     reasons: list[str] = []
@@ -232,7 +250,7 @@ def _next_written(
             return _tiny_type(
                 left,
                 everything,
-                f"predicate {predicate.name} has {_count(len(left))} arguments; "
+                f"{_describe_predicate(predicate)} has {_count(len(left))} arguments; "
                 "lifting needs at most two",
             )
     for number, rule in enumerate(program.rules):
@@ -243,7 +261,7 @@ def _next_written(
                 return _tiny_type([rule.types[name]], everything, reason)
         kinds = {name: rule.types[name] for name in free_variables(formula)}
         variables = [name for name in kinds if kinds[name] not in written]
-        kinds |= {constant.name: kind for constant, kind in _constants(rule, program)}
+        kinds |= {constant.name: kind for constant, kind in constants_of(rule, program)}
         names = [name for name in kinds if kinds[name] not in written]
         if len(names) > 2:
             what = "variables" if len(variables) == len(names) else "variables or constants"
@@ -291,7 +309,8 @@ def _schema(program: Program, name: str, written: frozenset[str], everything: Un
     size = math.prod(everything.size(predicate.types[place]) for place in values)
     if size > MOST_VALUES:
         raise NotLiftableError(
-            f"predicate {name} has one of {size:,} values; lifting needs at most {MOST_VALUES}"
+            f"{_describe_predicate(predicate)} has one of {size:,} values; lifting needs at most "
+            f"{MOST_VALUES}"
         )
     return Schema(
         elements=tuple(place for place in others if predicate.types[place] not in written),
@@ -341,16 +360,17 @@ def _copies(
 
 def _named_constants(
     copies: Iterable[tuple[int, int, float, Rule]], program: Program, written: frozenset[str]
-) -> dict[str, set[str]]:
-    named: dict[str, set[str]] = {}
-    for _, _, _, rule in copies:
-        for constant, kind in _constants(rule, program):
+) -> dict[str, dict[str, int]]:
+    """Of each type, the constants that rules name, each with the first rule that does."""
+    named: dict[str, dict[str, int]] = {}
+    for number, _, _, rule in copies:
+        for constant, kind in constants_of(rule, program):
             if kind not in written:
-                named.setdefault(kind, set()).add(constant.name)
+                named.setdefault(kind, {}).setdefault(constant.name, number)
     return named
 
 
-def _constants(rule: Rule, program: Program) -> Iterator[tuple[Constant, str]]:
+def constants_of(rule: Rule, program: Program) -> Iterator[tuple[Constant, str]]:
     """Every constant of a rule with its type; one that is compared has that of the other side."""
     for part in parts_of(rule.formula):
         if isinstance(part, Atom):
@@ -364,7 +384,10 @@ def _constants(rule: Rule, program: Program) -> Iterator[tuple[Constant, str]]:
 
 
 def _sorts(
-    program: Program, everything: Universe, written: frozenset[str], named: Mapping[str, set[str]]
+    program: Program,
+    everything: Universe,
+    written: frozenset[str],
+    named: Mapping[str, Mapping[str, int]],
 ) -> tuple[Sort, ...]:
     kinds = {kind for predicate in program.predicates.values() for kind in predicate.types}
     kinds |= {rule.types[name] for rule in program.rules for name in free_variables(rule.formula)}
@@ -375,7 +398,7 @@ def _sorts(
         if len(alone) > MOST_NAMED:
             raise NotLiftableError(
                 f"rules name {len(alone)} constants of type {kind}; lifting needs at most "
-                f"{MOST_NAMED}"
+                f"{MOST_NAMED}: {describe_rules(program, named[kind].values())}"
             )
         rest = np.setdiff1d(np.arange(len(numbers)), np.array(alone, dtype=np.int64))
         if len(rest):
@@ -399,7 +422,7 @@ def _sorted_rules(
     for name in free_variables(rule.formula):
         kind_of[Variable(name)] = rule.types[name]
     here = {sort.kind for sort in sorts}
-    for constant, kind in _constants(rule, program):
+    for constant, kind in constants_of(rule, program):
         exists = kind in here and constant.name in everything.numbers[kind]
         if exists and kind_of.setdefault(constant, kind) != kind:
             raise NotLiftableError(

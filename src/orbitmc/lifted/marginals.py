@@ -63,7 +63,12 @@ from orbitmc.lifted.evidence import (
     read_known,
     require_few_pairs,
 )
-from orbitmc.lifted.fragment import Fragment, NotLiftableError, find_fragment
+from orbitmc.lifted.fragment import (
+    Fragment,
+    NotLiftableError,
+    describe_rules,
+    find_fragment,
+)
 from orbitmc.lifted.tree import IMPOSSIBLE, Link, TreeMoments, TreeProblem, sum_tree
 from orbitmc.mln.data.database import TRUE, UNKNOWN, Ints
 from orbitmc.mln.grounding.atoms import given_atom
@@ -72,6 +77,7 @@ from orbitmc.mln.language.syntax import Program, atoms_of
 
 MOST_PROPOSITIONS = 1024  # joint values of atoms without elements
 MOST_GROUPS = 64
+SECONDS_PER_RULE = 3e-5  # and case, until a program is prepared
 PATIENCE = 8.0  # times the expected work
 FEW_STATES = 1e9  # that take seconds
 
@@ -169,6 +175,11 @@ class Lifting:
     def seconds(self) -> float:
         """About how long counting takes."""
         return SECONDS_PER_STATE * self.states
+
+    @property
+    def preparation(self) -> float:
+        """About how many seconds it took to prepare: each case weighs all rules."""
+        return SECONDS_PER_RULE * len(self.cases) * len(self.setting.fragment.rules)
 
     @property
     def most_cells(self) -> int:
@@ -358,7 +369,7 @@ def find_propositions(
 ) -> Iterator[tuple[dict[Field, int], float]]:
     """All possible values of atoms without elements that rules read, with their evidence."""
     used = {
-        Field(atom.predicate, fragment.key_of(atom))
+        Field(atom.predicate, fragment.key_of(atom)): rule.number
         for rule in fragment.rules
         for atom in atoms_of(rule.formula)
         if not fragment.schemas[atom.predicate].elements
@@ -369,7 +380,7 @@ def find_propositions(
     count = math.prod(map(len, choices))
     if count > MOST_PROPOSITIONS:
         words = f"{len(fields)} atoms of no constant have {count:,} joint values; lifting needs at "
-        words += f"most {MOST_PROPOSITIONS:,}"
+        words += f"most {MOST_PROPOSITIONS:,}: {describe_rules(fragment.program, used.values())}"
         # Where constants were written out for a rule, it is the rule that is in the way.
         raise NotLiftableError((*fragment.reasons, words)[0])
     for values in itertools.product(*choices):
@@ -464,35 +475,57 @@ def _unused_propositions(setting: Setting, values: Mapping[Field, int], add: Add
 
 
 SURELY_ROUNDING = 1e-9  # a probability of what is impossible
+RARE = 1e-6  # a probability that its own sum tells better: boxes that hold less may be left out
 
 
 def count_joint(program: Program, tables: AtomTables, atoms: Sequence[tuple[str, int]]) -> Floats:
-    """How probable it is that atoms are false and true together: an axis for each atom.
+    """The log-probabilities that atoms are false and true together: an axis for each atom.
 
     An atom is a predicate and a code. Each is given to be false, then to be true, and the next
     one is counted anew.
     """
+    return _count_joint(program, tables, atoms)[0]
+
+
+def _count_joint(
+    program: Program, tables: AtomTables, atoms: Sequence[tuple[str, int]]
+) -> tuple[Floats, float]:
+    """The same, and log Z."""
     counted = lift(program, tables).count()
+    if not atoms:
+        return np.zeros(()), counted.log_z
     (predicate, code), rest = atoms[0], atoms[1:]
     table = tables.atoms[predicate]
     status = int(table.status(np.array([code]))[0])
-    holds = float(status == TRUE)
+    chances = [float(status != TRUE), float(status == TRUE)]
     if status == UNKNOWN:
-        holds = float(counted.probabilities(predicate, np.array([code]))[0])
-    law = np.zeros((2,) * len(atoms))
-    for value, probability in ((0, 1.0 - holds), (1, holds)):
-        if probability > 0.0 and rest:
+        two = [float(chance[0]) for chance in counted.chances(predicate, np.array([code]))]
+        chances = [chance / math.fsum(two) for chance in two]
+    law = np.full((2,) * len(atoms), -np.inf)
+    for value, chance in enumerate(chances):
+        is_rare = status == UNKNOWN and chance < RARE
+        if not rest and not is_rare:
+            law[value] = math.log(chance) if chance else -np.inf
+        elif chance or is_rare:
             known = tables
             if status == UNKNOWN:
                 known = _given(tables, predicate, code, holds=bool(value))
             try:
-                law[value] = probability * count_joint(program, known, rest)
+                given, log_z = _count_joint(program, known, rest)
             except ContradictionError:
-                if probability > SURELY_ROUNDING:  # one less a sum may miss 0 by a little
+                if chance > SURELY_ROUNDING:
                     raise
-        else:
-            law[value] = probability if not rest else 0.0
-    return law
+                continue
+            if is_rare:  # its soft evidence is not in the sum that it is given to
+                log_z += value * _soft_weight(tables, predicate, code)
+            law[value] = given + (log_z - counted.log_z if is_rare else math.log(chance))
+    return law, counted.log_z
+
+
+def _soft_weight(tables: AtomTables, predicate: str, code: int) -> float:
+    """What soft evidence adds where an atom is true."""
+    codes, log_odds = tables.soft[predicate]
+    return float(log_odds[codes == code].sum())
 
 
 def _given(tables: AtomTables, predicate: str, code: int, *, holds: bool) -> AtomTables:
@@ -702,11 +735,16 @@ class Counted:
 
     def probabilities(self, predicate: str, codes: Ints) -> Floats:
         """How probable it is that atoms of a predicate are true, by their codes."""
+        return self.chances(predicate, codes)[1]
+
+    def chances(self, predicate: str, codes: Ints) -> tuple[Floats, Floats]:
+        """How probable it is that atoms of a predicate are false, and that they are true."""
         kinds, law, values = self.classify(predicate, codes)
         unique, which = np.unique(kinds, axis=0, return_inverse=True)
         self._clamp_few(predicate, unique)
-        table = np.array([law(tuple(row)) for row in unique.tolist()])
-        return np.asarray(table[which.reshape(-1), values])
+        laws = np.array([law(tuple(row)) for row in unique.tolist()])[which.reshape(-1)]
+        others = np.arange(laws.shape[1]) != values[:, None]
+        return laws.sum(axis=1, where=others), laws[~others]
 
     def _clamp_few(self, predicate: str, rows: Ints) -> None:
         """Of pairs in many classes, fix the side that has fewer of them first: that is cheaper."""

@@ -3,6 +3,7 @@ from orbitmc.mln.language.declarations import explain_bad_constant as explain_ba
 from orbitmc.mln.language.grammar import Tree as Tree
 from orbitmc.mln.language.grammar import parse_sentence as parse_sentence
 from orbitmc.mln.language.parser import parse as parse
+from orbitmc.mln.language.parser import read_formula as read_formula
 from orbitmc.mln.language.parser import read_program as read_program
 from orbitmc.mln.language.projects import ProjectQuestion as ProjectQuestion
 from orbitmc.mln.language.projects import is_project as is_project

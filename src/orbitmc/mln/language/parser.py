@@ -18,6 +18,7 @@ from orbitmc.mln.language.scanner import (
     Dialect,
     Notation,
     Place,
+    Source,
     Statement,
     statements,
     without_comments,
@@ -300,6 +301,21 @@ def read_program(
     for path in [paths] if isinstance(paths, str | Path) else paths:
         gathered.read(read_source(path, memory=memory), (resolve_path(path),))
     return _Meaning(gathered, learning, unweighted).program()
+
+
+def read_formula(text: str, program: Program, *, source: str) -> Rule:
+    """Read one formula in the words of a program, as a rule that weighs nothing."""
+    if not isinstance(text, str):
+        raise InputError(f"{source}: a formula is text such as Smokes(x), not {quote(text)}")
+    statement = Statement(Source(source, text), 0, text)
+    sentence = parse_sentence(statement, program.notation)
+    vocabulary = Vocabulary(program.predicates, program.functions, {}, 0, program.notation)
+    readings = conversions(sentence, vocabulary)
+    if readings[0].terms.errors:
+        raise ManyInputError(readings[0].terms.errors)
+    if len(readings) > 1:
+        raise statement.error(0, "atoms with * stand for several formulas; write one")
+    return rule(readings[0], WeightedText(0.0, True, False, statement))
 
 
 def _new_collector(dialect: Dialect, memory: int) -> StatementCollector:
