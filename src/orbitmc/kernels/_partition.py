@@ -181,7 +181,7 @@ def draw_item(
 ) -> None:
     """Draw the block of an item, once `read_blocks` knows those of the lanes."""
     if kernel.by_size[item] == 1:
-        _take_out(kernel, memory, item)
+        take_out(kernel, memory, item)
         _pick_by_size(kernel, memory, rng, item)
     else:
         weigh_blocks(prepared, kernel, memory, values, item)
@@ -203,15 +203,26 @@ def weigh_blocks(
 
     The last one is that of no block, where items may be in none.
     """
-    _take_out(kernel, memory, item)
-    _clear_weights(kernel, memory, item)
+    take_out(kernel, memory, item)
     if len(kernel.inside) > 0:
         _weigh_no_block(prepared.graph, kernel, memory, values, item)
-    for place in range(kernel.factor_start[item], kernel.factor_start[item + 1]):
-        _weigh_factor(prepared.graph, kernel, memory, values, item, kernel.factor[place])
+    weigh_changes(prepared, kernel, memory, values, item)
     _exclude_impossible(kernel, memory, item)
     if len(kernel.inside) > 0:
         _exclude_those_in_none(kernel, memory, values, item)
+
+
+@shared
+def weigh_changes(
+    prepared: PreparedGraph, kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index
+) -> None:
+    """Find what joining each block changes in log-weight, and how many factors become impossible.
+
+    The item has been taken out. Labels of nobody's blocks have weights, too.
+    """
+    _clear_weights(kernel, memory, item)
+    for place in range(kernel.factor_start[item], kernel.factor_start[item + 1]):
+        _weigh_factor(prepared.graph, kernel, memory, values, item, kernel.factor[place])
 
 
 # The blocks of each lane, read from the pairs.
@@ -301,7 +312,7 @@ def _count_blocks(kernel: Partition, memory: PartitionMemory) -> None:
 
 
 @shared
-def _take_out(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
+def take_out(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
     """Put the item in a block of its own, and remember which block of others it came from.
 
     Where it was the smallest of its block, the next one gives the block its label. So labels depend
@@ -642,15 +653,25 @@ def _join(
     kernel: Partition, memory: PartitionMemory, values: Bytes, outcomes: Numbers, item: Index
 ) -> None:
     """Put the item in the block that was picked, and give its pairs their values."""
-    moved, whole, items = np.int64(0), np.int64(0), len(kernel.apart)
+    whole, items = np.int64(0), len(kernel.apart)
     _set_inside(kernel, memory, values, item)
     for lane in range(lanes_of(memory.scratch)):
-        block, before = memory.picked[0, lane], memory.before[lane]
+        block = memory.picked[0, lane]
         block = np.uint16(item) if block == items else block
-        block = before if memory.whole[lane] == 0 else block
-        memory.picked[0, lane] = block
+        memory.picked[0, lane] = memory.before[lane] if memory.whole[lane] == 0 else block
         whole += np.int64(memory.whole[lane])
-        moved += np.int64(block != before)
+    outcomes[ITEM_DRAWS] += lanes_of(memory.scratch)
+    outcomes[LEFT_ALONE] += lanes_of(memory.scratch) - whole
+    outcomes[MOVED] += join_picked(kernel, memory, values, item)
+
+
+@shared
+def join_picked(kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index) -> int:
+    """Put an item that was taken out in the block that is picked; gives how many lanes changed."""
+    moved = 0
+    for lane in range(lanes_of(memory.scratch)):
+        block, before = memory.picked[0, lane], memory.before[lane]
+        moved += int(block != before)
         memory.target[lane] = np.uint16(NOBODY) if block == before else block
         memory.before[lane] = np.uint16(NOBODY) if block == before else before
     if moved > 0:
@@ -658,9 +679,7 @@ def _join(
             partner = np.uint64(kernel.partner[place])
             _flip_pair(memory, values, np.uint64(kernel.pair[place]), partner)
     put_in(kernel, memory, memory.picked[0], item)
-    outcomes[ITEM_DRAWS] += lanes_of(memory.scratch)
-    outcomes[LEFT_ALONE] += lanes_of(memory.scratch) - whole
-    outcomes[MOVED] += moved
+    return moved
 
 
 @shared
@@ -807,6 +826,7 @@ def assemble(
     factor_start, factors = _lists(item, factor, len(apart))
     splits = _can_always_split(graph, sides, np.unique(factor))
     known = np.zeros(0, dtype=np.int64) if inside is None else inside
+    freed = np.concatenate([variables, known[known >= 0]])
     by_size = (np.diff(unusual_start) < FEW_UNUSUAL * len(apart)) & (inside is None)
     return Partition(
         apart=apart,
@@ -824,7 +844,7 @@ def assemble(
         factor_start=factor_start,
         factor=factors,
         together=indices(variables[~between]),
-        freed=indices(np.union1d(variables, known[known >= 0]) if splits else variables[:0]),
+        freed=indices(np.sort(freed) if splits else freed[:0]),
         inside=readonly(known),
     )
 
