@@ -30,6 +30,7 @@ from orbitmc.kernels._partition import (
 from orbitmc.kernels.protocol import steps
 
 PROPOSALS, NULL, ACCEPTED = range(3)
+LEAST = 1e-9  # what a pair loses that loses anything
 SPLIT_OUTCOMES = ("proposals", "null proposals", "accepted")
 
 
@@ -268,8 +269,8 @@ def _split(
 def split_merge(partition: Partition) -> SplitMerge:
     """Propose to split a block, or to unite two; beside a `partition`, which moves single items.
 
-    Two items are those whose pair gains more than what is usual, or any pair that is not known if
-    factors read more than one pair.
+    Two items are those whose pair loses nothing, or gains more than what is usual; or any pair that
+    is not known, if factors read more than one.
 
     >>> import orbitmc as om
     >>> names = ["a=b", "a=c", "b=c"]
@@ -284,7 +285,7 @@ def split_merge(partition: Partition) -> SplitMerge:
     if partition.partial:
         raise InputError("blocks are split and united where each item is in one for sure")
     pairs = np.triu(partition.apart == 0, 1)
-    likely = pairs & (partition.gain > partition.usual[:, None])
+    likely = pairs & (partition.gain > np.minimum(partition.usual[:, None], -LEAST))
     chosen = likely if likely.any() and not len(partition.factor) else pairs
     first, second = (side.astype(np.uint16) for side in np.nonzero(chosen))
     if not len(first):
