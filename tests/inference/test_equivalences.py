@@ -482,7 +482,7 @@ def test_an_alarm_for_a_pair_that_is_not_rare_stays(monkeypatch):
 def test_without_it_rare_pairs_would_be_alarms(monkeypatch):
     """The mistake that the exemption is for; among 4,950 pairs some look as if chains persisted."""
     program = module("through").read(100)
-    options = {"method": "gibbs", "base": "relations", "samples": 100, "seed": 1}
+    options = {"method": "gibbs", "base": "relations", "samples": 100, "seed": 6}
     assert "not mixed" not in program.marginals(**options).verdicts()
     monkeypatch.setattr(Run, "_without_false_alarms", lambda run, known, rows: known)
     assert program.marginals(**options).verdicts()["not mixed"] > 0

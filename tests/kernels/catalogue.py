@@ -22,6 +22,7 @@ from orbitmc.kernels._one_hot import one_hot
 from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement
 from orbitmc.kernels._partition import partition
 from orbitmc.kernels._relabelling import relabelling
+from orbitmc.kernels._split_merge import split_merge
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.block_gibbs.kernel import chosen_blocks, low_width
 from orbitmc.kernels.exchange import shuffle
@@ -206,13 +207,15 @@ def _moves_of_binary(prepared):
     binary = np.flatnonzero(graph.cardinality == 2)
     if len(binary) < 2:
         return {}
+    items = partition(prepared, {(0, 1): binary[0], (1, 2): binary[1]}, {(0, 2): False})
     return {
         "flip of all": flips(prepared),
         "flips of sets": flips(prepared, [binary[:1], binary[1:], binary[::2]]),
         "one-hot group": one_hot(prepared, [binary]),
         "one-hot groups": one_hot(prepared, [binary[:1], binary[:0:-1]]),
         "one-hot without tables": without_tables(prepared, [binary[1:], binary[:1]]),
-        "partition": partition(prepared, {(0, 1): binary[0], (1, 2): binary[1]}, {(0, 2): False}),
+        "partition": items,
+        "split and merge": split_merge(items),
     }
 
 

@@ -65,6 +65,12 @@ def require_exact(graph, kernel):
     assert change_given_shared(graph, run).max() <= EXACT
 
 
+def with_gain(kernel, gain):
+    """The same kernel with other gains of pairs."""
+    usual, start, unusual = module._find_unusual(gain)
+    return kernel._replace(gain=gain, usual=usual, unusual_start=start, unusual=unusual)
+
+
 def is_irreducible(graph, kernel):
     possible = np.flatnonzero(brute_force.distribution(graph) > 0)
     matrix = transition_matrix(graph, one_step(prepare_unrounded(graph), kernel))
@@ -88,6 +94,69 @@ def test_other_variables_and_zeros_are_weighed(zeros):
         kernel = partition(prepare_unrounded(graph), pairs_of(4))
         require_exact(graph, kernel)
         assert not kernel.frees(graph)[-2:].any()
+
+
+def fields_of_pairs(seed, items, usual, apart=()):
+    """Hard relations whose pairs gain what is `usual`, but for every third one."""
+    rng = np.random.default_rng([seed, items])
+    builder = Builder(np.full(len(pairs_of(items)), 2))
+    add_transitivity(builder, items)
+    for variable in range(len(pairs_of(items))):
+        builder.add_factor([variable], [0.0, usual if variable % 3 else rng.normal()])
+    observed = {pairs_of(items)[pair]: 0 for pair in apart}
+    return condition(builder.build(), observed)
+
+
+def drawn_by_size(graph, items, apart=()):
+    """The kernel of such a relation; sizes are drawn also where that hardly pays.
+
+    Factors that are left of the rules of items kept apart say nothing more.
+    """
+    left = [pair for pair in pairs_of(items) if pair not in apart]
+    pairs = {pair: place for place, pair in enumerate(left)}
+    kernel = partition(prepare_unrounded(graph), pairs, dict.fromkeys(apart, False))
+    return kernel._replace(by_size=np.ones_like(kernel.by_size))
+
+
+@pytest.mark.parametrize(("items", "apart"), [(4, ()), (5, ()), (5, [(0, 3), (1, 4)])])
+def test_sizes_are_drawn_before_blocks_where_pairs_gain_the_same(items, apart):
+    for seed in range(2):
+        graph = fields_of_pairs(seed, items, (-0.7, 0.4)[seed], apart)
+        kernel = drawn_by_size(graph, items, apart)
+        assert 0 < len(kernel.unusual) < items * (items - 1)
+        require_exact(graph, kernel)
+        assert is_irreducible(graph, kernel)
+        plain = kernel._replace(by_size=np.zeros_like(kernel.by_size))
+        one, other = (
+            transition_matrix(graph, one_step(prepare_unrounded(graph), each))
+            for each in (kernel, plain)
+        )
+        np.testing.assert_allclose(one, other, atol=EXACT)
+
+
+@pytest.mark.parametrize("mistake", ["one block for each size", "unusual blocks twice"])
+def test_a_size_weighs_as_much_as_all_its_blocks(mistake, monkeypatch):
+    graph = fields_of_pairs(0, 4, -0.7)
+    kernel = drawn_by_size(graph, 4)
+    if mistake == "one block for each size":
+        kernel = kernel._replace(log_of=np.minimum(kernel.log_of, 0.0))
+    else:
+        usual = module._weigh_unusual
+
+        def count_all(kernel, memory, item):
+            before = memory.number.copy()
+            usual(kernel, memory, item)
+            memory.number[:] = before
+
+        monkeypatch.setattr(module, "_weigh_unusual", count_all)
+    assert residuals(graph, one_step(prepare_unrounded(graph), kernel))[0] > 1e-3
+
+
+def test_sizes_are_drawn_first_where_few_pairs_are_unusual_and_nothing_else_matters():
+    usual = partition(prepare_unrounded(fields_of_pairs(0, 5, -0.7)), pairs_of(5))
+    assert usual.by_size.any()
+    other = random_relation(0, 5)
+    assert not partition(prepare_unrounded(other), pairs_of(5)).by_size.any()
 
 
 def test_known_pairs_unite_items_or_keep_them_apart():
@@ -143,7 +212,7 @@ def test_what_one_pair_gains_is_summed_beforehand_and_must_be_right():
     for (one, other), variable in pairs_of(4).items():
         assert kernel.gain[one, other] == pytest.approx(0.3 * variable - 0.7, abs=EXACT)
     require_exact(graph, kernel)
-    wrong = kernel._replace(gain=kernel.gain * 1.1)
+    wrong = with_gain(kernel, kernel.gain * 1.1)
     assert residuals(graph, one_step(prepare_unrounded(graph), wrong))[0] > 1e-3
 
 
@@ -205,7 +274,7 @@ def test_items_that_are_known_apart_stay_apart_without_a_rule():
     kernel = partition(prepare_unrounded(graph), {(0, 2): 0, (1, 2): 1}, {(0, 1): False})
     require_exact(graph, kernel)
     nobody = np.zeros_like(kernel.apart)
-    careless = kernel._replace(apart=nobody, gain=nobody.astype(float))
+    careless = with_gain(kernel, nobody.astype(float))._replace(apart=nobody)
     assert residuals(graph, one_step(prepare_unrounded(graph), careless))[0] > 1e-3
 
 

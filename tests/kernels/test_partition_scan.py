@@ -20,6 +20,7 @@ from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from orbitmc.sampling.pack import recorder, start_pack, walk
 from orbitmc.sampling.partition_tally import PartitionTally, PartitionValueTally
+from tests.kernels.test_partition import with_gain
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
 
@@ -141,7 +142,8 @@ def test_items_that_are_apart_must_be_kept_so():
     prepared = prepare_unrounded(reduced)
     kernel = partition_scan(prepared, equivalences)
     gain = np.where(np.isinf(kernel.partition.gain), 0.0, kernel.partition.gain)
-    careless = kernel.partition._replace(apart=np.zeros_like(kernel.partition.apart), gain=gain)
+    apart = np.zeros_like(kernel.partition.apart)
+    careless = with_gain(kernel.partition, gain)._replace(apart=apart)
     wrong = kernel._replace(partition=careless)
     assert max(residuals(whole, run)[0] for run in turns(prepared, wrong)) > 1e-3
 
@@ -170,7 +172,8 @@ def test_items_of_two_relations_must_be_kept_apart():
     prepared = prepare_unrounded(reduced)
     kernel = partition_scan(prepared, equivalences)
     gain = np.where(np.isinf(kernel.partition.gain), 0.0, kernel.partition.gain)
-    careless = kernel.partition._replace(apart=np.zeros_like(kernel.partition.apart), gain=gain)
+    apart = np.zeros_like(kernel.partition.apart)
+    careless = with_gain(kernel.partition, gain)._replace(apart=apart)
     wrong = kernel._replace(partition=careless)
     assert max(residuals(whole, run)[0] for run in turns(prepared, wrong)) > 1e-3
 

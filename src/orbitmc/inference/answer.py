@@ -101,8 +101,6 @@ def answer(
         return _answer_view(cells, cells_of(query), by_counts, observers, reserve, checkpoint)
     if (pairs := _ask_in_relations(query, settings)) is not None:
         by_partitions = replace(settings, base="relations")
-        if settings.method != "lmh":
-            by_partitions = replace(by_partitions, method="gibbs")
         view = view_of(pairs.model)
         if not pairs.bind(view).can_resume:
             require_no_checkpoint(settings)
@@ -164,7 +162,7 @@ def _ask_in_relations(query: Query[Answer], settings: Settings) -> Query[Answer]
     program = query.model
     if isinstance(program, Model) or query.in_relations is None or program.in_relations is None:
         return None
-    asked = settings.method in ("gibbs", "lmh") and settings.base == "relations"
+    asked = settings.base == "relations"
     return in_relations(query) if asked or prefers_relations(program, settings) else None
 
 

@@ -377,13 +377,25 @@ def _plan_relations(model: Model, settings: Settings, begun: float) -> Plan:
             "ground; the methods mcsat and gibbs do that"
         )
     require_time_to_prepare(model.graph, settings)
-    settings = fit_to_budget(model.graph, settings)
+    automatic, settings = settings.method == "auto", fit_to_budget(model.graph, settings)
+    settings = replace(settings, method="gibbs") if automatic else settings
     require_memory(sampling_bytes(model.graph, settings), settings)
     words = " and ".join(f"{relation.name} is {relation.kind}" for relation in model.relations)
+    reason, prepared, choice = f"{words}, and rules that say so need no grounding", None, None
+    if automatic:
+        prepared = prepare_within(model.graph, settings.schedule())
+        seconds = RACE_SHARE * (settings.schedule().seconds or DEFAULT_SECONDS)
+        sweep = 1e-9 * LANE_UNIT * PARTITION_SWEEP * _sweep_nanoseconds(model.graph)
+        choice = tuning.race_splits(model, prepared, seconds=seconds, least_sweep=sweep)
+        reason = "; ".join(filter(None, [reason, choice.about]))
+        if choice.recipe.families:
+            settings = replace(settings, method="lmh", moves=choice.recipe.record())
     return Plan(
         model,
         settings,
-        f"{words}, and rules that say so need no grounding",
+        reason,
+        choice=choice,
+        prepared=prepared,
         remarks=model.doubts,
         seconds=seconds_spent(settings),
         ruled_out=("exact", *({"lmh"} - {settings.method}), "lifted", "mcsat"),
@@ -675,6 +687,8 @@ def choose_kernel(
         scan, about = kernels.relations.relation_scan(prepared, model.relations)
         if settings.method == "gibbs":
             return PlannedKernel(scan, about)
+        if settings.moves is not None:
+            return PlannedKernel(tuning.add_splits(settings.moves, scan), about)
         jumping = inference.lift_by_similar_evidence(
             model, prepared, settings, alpha=inference.base_weight(settings), base=scan
         )
@@ -812,7 +826,7 @@ NANOSECONDS_PER_VALUE = 1.0  # for each value of one that meets others than bina
 MEMORIES = 200  # independent states of a chain that a timed run should have
 LOOKS_PER_MEMORY, MOST_LOOKS = 4, 400  # samples while a slow chain forgets, and of it in all
 RECORDING = 1.2  # sweeps that recording a sample takes
-PARTITION_SWEEP = 40.0  # times as long as one of single variables, where pairs meet few factors
+PARTITION_SWEEP = 4.0  # times as long as one of single variables, where pairs meet few factors
 SLICE_NANOSECONDS = 23.0  # of a slice, for each lane and each entry of a table
 FEWEST_SLICES = 2  # one of the warm-up, and one that is recorded
 AT_ONCE = 2  # packs that most machines advance at the same time

@@ -318,7 +318,11 @@ def _relations() -> None:
         asked = ground_program(program, parse_database("", program))
         for lanes in (LANES, LANE_UNIT):
             limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
-            asked.marginals(replace(limits, method="gibbs", base="relations"))
+            for method in ("gibbs", "lmh"):
+                asked.marginals(replace(limits, method=method, base="relations"))
+            if text == SAME:
+                splits = {"families": ["splits"], "period": 1}
+                asked.marginals(replace(limits, method="lmh", base="relations", moves=splits))
 
 
 def _counts() -> None:

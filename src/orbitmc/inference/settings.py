@@ -478,7 +478,8 @@ def _require_base(settings: Settings) -> None:
     if settings.method == "gibbs" and settings.base == "mcsat":
         raise InputError("such a base is for lifted and lmh, not for gibbs")
     swapping = settings.base in ("relations", "counts")
-    if swapping and settings.method not in ("gibbs", "lmh"):
+    chosen = settings.method == "auto" and settings.base == "relations"
+    if swapping and settings.method not in ("gibbs", "lmh") and not chosen:
         methods = "the methods gibbs and lmh"
         raise InputError(f"base={settings.base} is for {methods}, not for {settings.method}")
     if swapping and (settings.generators or settings.approximation == "weights"):
@@ -522,7 +523,7 @@ def _require_one_source(settings: Settings) -> None:
     given = ["generators"] if settings.generators else []
     shaped = [name for name in SHAPES if getattr(settings, name) is not None]
     weighed = ["alpha"] if settings.alpha is not None else []
-    other = ["base"] if settings.base != "gibbs" else []
+    other = ["base"] if settings.base not in ("gibbs", "relations") else []
     if settings.moves is not None and (unheard := given + shaped + weighed + other):
         raise InputError(f"the recorded moves are all the jumps there are: no {unheard[0]}")
     if given and shaped:

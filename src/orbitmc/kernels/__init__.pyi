@@ -27,6 +27,7 @@ from orbitmc.kernels._orbital import orbital_kernels as orbital_kernels
 from orbitmc.kernels._order import order as order
 from orbitmc.kernels._partition import partition as partition
 from orbitmc.kernels._relabelling import relabelling as relabelling
+from orbitmc.kernels._split_merge import split_merge as split_merge
 from orbitmc.kernels._tempering import tempering as tempering
 from orbitmc.kernels.block_gibbs.kernel import chosen_blocks as chosen_blocks
 from orbitmc.kernels.block_gibbs.kernel import low_width as low_width

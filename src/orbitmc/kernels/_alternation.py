@@ -20,6 +20,7 @@ from orbitmc.kernels.protocol import (
     count_plan,
     draws_anew,
     independent_after,
+    partition_plan,
     steps,
 )
 
@@ -60,6 +61,12 @@ class Alternation(NamedTuple):
 
     def block_plans(self, memory: AlternationMemory) -> tuple[Any, Any] | None:
         return block_plans(self.base, memory.base)
+
+    def partition_plan(self, memory: AlternationMemory) -> tuple[Any, Any] | None:
+        """That of the base chain, if jumps move the same items; else they may be no partition."""
+        if partition_plan(self.jump, memory.jump) is None:
+            return None
+        return partition_plan(self.base, memory.base)
 
     def count_plan(self, memory: AlternationMemory) -> tuple[Any, Any] | None:
         return count_plan(self.base, memory.base)

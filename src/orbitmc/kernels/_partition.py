@@ -2,7 +2,8 @@
 
 The variables are the pairs of items; 1 says that both are in one block. Zeros of the model forbid
 all but equivalence relations, so no pair can change alone. A step weighs every block of the other
-items, and a block of its own, by the true model.
+items, and a block of its own, by the true model. Where most pairs of an item gain the same, blocks
+of one size without other pairs have one weight: their size is drawn, and then which of them it is.
 
 Exact because it is a draw from the conditional distribution restricted to the states in which the
 other items have the same blocks, and those are the same from each of them. A state in which pairs
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
-from orbitmc._simd.random import choose_by_log_weights, integer, lanes_of
+from orbitmc._simd.random import choose_by_log_weights, integer, lanes_of, pick_below
 from orbitmc._util.arrays import (
     Bytes,
     Floats,
@@ -50,18 +51,28 @@ PARTITION_OUTCOMES = ("item draws", "left alone", "moved items")
 class PartitionMemory(NamedTuple):
     """Arrays of one pack. `label[item, lane]` is the block of an item: the smallest item in it.
 
-    A lane is `whole` if its pairs are an equivalence relation. Other arrays are of a step. With a
-    row per block: `log_weights`, relative to a block of its own; `lost`, how many more factors are
-    impossible. `target` is the block to weigh, and `before` the one that the item came from.
+    A lane is `whole` if its pairs are an equivalence relation; in others every item is alone here.
+    `size[block, lane]` is how many items a block has, `number[size, lane]` how many blocks have
+    that size, and `largest` no less than any size. An item that is taken out counts in neither.
+
+    Other arrays are of a step. With a row per block: `log_weights`, relative to a block of its own;
+    `lost`, how many more factors are impossible; `extra`, what its `marked` blocks gain beside what
+    is usual. `target` is the block to weigh, and `before` the one that the item came from.
     """
 
     log_weights: Floats
     lost: NDArray[np.int32]
     lost_alone: NDArray[np.int32]
     label: Labels
+    size: Labels
+    number: Numbers
+    largest: Numbers
+    extra: Floats
+    marked: Labels
     whole: Bytes
     before: Labels
     target: Labels
+    rank: NDArray[np.int16]
     repeated: Bytes
     saved: Bytes
     picked: Labels
@@ -81,14 +92,24 @@ class Partition(NamedTuple):
     `inside[item]` is the variable that says whether an item is in a block at all, if some may be in
     none; -1 for those that are in one for sure. Nobody but themselves is in the block of those that
     are in none.
+
+    Most pairs of an item gain `usual[item]`; `unusual[unusual_start[item]:…]` are its partners of
+    whom that is not so. Blocks are drawn `by_size` where such partners are few, and nothing but
+    gains matters. `log_of[number]` are logarithms.
     """
 
     apart: Bytes
     gain: Floats
+    usual: Floats
+    unusual_start: Indices
+    unusual: Labels
+    by_size: Bytes
+    log_of: Floats
     one: Labels
     other: Labels
     pair_start: Indices
     pair: Indices
+    partner: Labels
     factor_start: Indices
     factor: Indices
     together: Indices
@@ -112,13 +133,19 @@ class Partition(NamedTuple):
     def memory(self, prepared: PreparedGraph, lanes: int) -> PartitionMemory:
         items = len(self.apart)
         return PartitionMemory(
-            log_weights=np.zeros((items + 1 if self.partial else items, lanes)),
+            log_weights=np.zeros((2 * items + 1, lanes)),
             lost=np.zeros((items, lanes), dtype=np.int32),
             lost_alone=np.zeros(lanes, dtype=np.int32),
             label=np.zeros((items, lanes), dtype=np.uint16),
+            size=np.zeros((items, lanes), dtype=np.uint16),
+            number=np.zeros((items + 1, lanes), dtype=np.int64),
+            largest=np.zeros(1, dtype=np.int64),
+            extra=np.zeros((items, lanes)),
+            marked=np.zeros((items, lanes), dtype=np.uint16),
             whole=np.zeros(lanes, dtype=np.uint8),
             before=np.zeros(lanes, dtype=np.uint16),
             target=np.zeros(lanes, dtype=np.uint16),
+            rank=np.zeros(lanes, dtype=np.int16),
             repeated=np.zeros(lanes, dtype=np.uint8),
             saved=np.zeros(lanes, dtype=np.uint8),
             picked=np.zeros((1, lanes), dtype=np.uint16),
@@ -153,9 +180,19 @@ def draw_item(
     item: Index,
 ) -> None:
     """Draw the block of an item, once `read_blocks` knows those of the lanes."""
-    weigh_blocks(prepared, kernel, memory, values, item)
-    choose_by_log_weights(rng, memory.log_weights, len(memory.log_weights), memory.picked, 0)
+    if kernel.by_size[item] == 1:
+        take_out(kernel, memory, item)
+        _pick_by_size(kernel, memory, rng, item)
+    else:
+        weigh_blocks(prepared, kernel, memory, values, item)
+        choose_by_log_weights(rng, memory.log_weights, choices_of(kernel), memory.picked, 0)
     _join(kernel, memory, values, outcomes, item)
+
+
+@shared
+def choices_of(kernel: Partition) -> int:
+    """How many log-weights an item has: of each block, and of none where it may be in none."""
+    return len(kernel.apart) + int(len(kernel.inside) > 0)
 
 
 @shared
@@ -166,15 +203,26 @@ def weigh_blocks(
 
     The last one is that of no block, where items may be in none.
     """
-    _take_out(kernel, memory, item)
-    _clear_weights(kernel, memory, item)
+    take_out(kernel, memory, item)
     if len(kernel.inside) > 0:
         _weigh_no_block(prepared.graph, kernel, memory, values, item)
-    for place in range(kernel.factor_start[item], kernel.factor_start[item + 1]):
-        _weigh_factor(prepared.graph, kernel, memory, values, item, kernel.factor[place])
+    weigh_changes(prepared, kernel, memory, values, item)
     _exclude_impossible(kernel, memory, item)
     if len(kernel.inside) > 0:
         _exclude_those_in_none(kernel, memory, values, item)
+
+
+@shared
+def weigh_changes(
+    prepared: PreparedGraph, kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index
+) -> None:
+    """Find what joining each block changes in log-weight, and how many factors become impossible.
+
+    The item has been taken out. Labels of nobody's blocks have weights, too.
+    """
+    _clear_weights(kernel, memory, item)
+    for place in range(kernel.factor_start[item], kernel.factor_start[item + 1]):
+        _weigh_factor(prepared.graph, kernel, memory, values, item, kernel.factor[place])
 
 
 # The blocks of each lane, read from the pairs.
@@ -183,55 +231,98 @@ def weigh_blocks(
 @shared
 def read_blocks(kernel: Partition, memory: PartitionMemory, values: Bytes) -> None:
     """Label every item by the smallest one in its block; find lanes that are no partition."""
-    items = len(kernel.apart)
-    for lane in range(lanes_of(memory.scratch)):
-        memory.whole[lane] = 1
+    items, lanes = len(kernel.apart), lanes_of(memory.scratch)
     for item in range(items):
-        for lane in range(lanes_of(memory.scratch)):
+        for lane in range(lanes):
             memory.label[item, lane] = item
-        for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
-            variable = np.uint64(kernel.pair[place])
-            before = partner_of(kernel, variable, item)
-            if before < item:
-                for lane in range(lanes_of(memory.scratch)):
-                    earlier = values[variable, lane] == 1 and before < memory.label[item, lane]
-                    memory.label[item, lane] = before if earlier else memory.label[item, lane]
-    for item in range(items):
-        _check_item(kernel, memory, values, item)
+    for variable in range(len(kernel.one)):
+        if kernel.one[variable] != NOBODY:
+            _read_pair(kernel, memory, values, variable)
+    for lane in range(lanes):
+        memory.whole[lane] = 1
+    for variable in range(len(kernel.one)):
+        if kernel.one[variable] != NOBODY:
+            _check_pair(kernel, memory, values, variable)
     for variable in kernel.together:
-        for lane in range(lanes_of(memory.scratch)):
+        for lane in range(lanes):
             memory.whole[lane] &= np.uint8(values[np.uint64(variable), lane] == 1)
+    _check_apart(kernel, memory)
+    _count_blocks(kernel, memory)
 
 
 @shared
-def _check_item(kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index) -> None:
-    label = memory.label
-    for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
-        variable = np.uint64(kernel.pair[place])
-        partner = partner_of(kernel, variable, item)
+def _read_pair(kernel: Partition, memory: PartitionMemory, values: Bytes, variable: Index) -> None:
+    """Label the later item of a pair by the other one, if no smaller one is in its block."""
+    one, other = np.uint64(kernel.one[variable]), np.uint64(kernel.other[variable])
+    item, before = max(one, other), min(one, other)
+    anywhere = np.uint8(0)
+    for lane in range(lanes_of(memory.scratch)):
+        anywhere |= values[variable, lane]
+    if anywhere == 1:
         for lane in range(lanes_of(memory.scratch)):
-            joined = np.uint8(label[item, lane] == label[partner, lane])
-            memory.whole[lane] &= np.uint8(values[variable, lane] == joined)
-        if len(kernel.inside) > 0 and kernel.inside[item] >= 0:
-            inside = np.uint64(kernel.inside[item])
-            for lane in range(lanes_of(memory.scratch)):
-                memory.whole[lane] &= np.uint8(values[variable, lane] <= values[inside, lane])
-    for partner in range(len(kernel.apart)):
-        if kernel.apart[item, partner] == 1:
-            for lane in range(lanes_of(memory.scratch)):
-                memory.whole[lane] &= np.uint8(label[item, lane] != label[partner, lane])
+            earlier = values[variable, lane] == 1 and before < memory.label[item, lane]
+            memory.label[item, lane] = before if earlier else memory.label[item, lane]
 
 
 @shared
-def _take_out(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
+def _check_pair(kernel: Partition, memory: PartitionMemory, values: Bytes, variable: Index) -> None:
+    """Find lanes in which a pair does not say what labels do, or an item is in no block."""
+    one, other = np.uint64(kernel.one[variable]), np.uint64(kernel.other[variable])
+    for lane in range(lanes_of(memory.scratch)):
+        joined = np.uint8(memory.label[one, lane] == memory.label[other, lane])
+        memory.whole[lane] &= np.uint8(values[variable, lane] == joined)
+    if len(kernel.inside) > 0:
+        for item in (one, other):
+            if kernel.inside[item] >= 0:
+                inside = np.uint64(kernel.inside[item])
+                for lane in range(lanes_of(memory.scratch)):
+                    memory.whole[lane] &= np.uint8(values[variable, lane] <= values[inside, lane])
+
+
+@shared
+def _check_apart(kernel: Partition, memory: PartitionMemory) -> None:
+    for item in range(len(kernel.apart)):
+        for partner in range(item):
+            if kernel.apart[item, partner] == 1:
+                for lane in range(lanes_of(memory.scratch)):
+                    apart = memory.label[item, lane] != memory.label[partner, lane]
+                    memory.whole[lane] &= np.uint8(apart)
+
+
+@shared
+def _count_blocks(kernel: Partition, memory: PartitionMemory) -> None:
+    """Find the sizes of blocks; where there is no partition, every item is alone."""
+    items, lanes = len(kernel.apart), lanes_of(memory.scratch)
+    for item in range(items):
+        for lane in range(lanes):
+            left = memory.whole[lane] == 0
+            memory.label[item, lane] = np.uint16(item) if left else memory.label[item, lane]
+            memory.size[item, lane] = 0
+            memory.number[item + 1, lane] = 0
+    for item in range(items):
+        for lane in range(lanes):
+            memory.size[memory.label[item, lane], lane] += np.uint16(1)
+    memory.largest[0] = 0
+    for item in range(items):
+        for lane in range(lanes):
+            size = np.int64(memory.size[item, lane])
+            if size > 0:
+                memory.number[size, lane] += 1
+                memory.largest[0] = max(memory.largest[0], size)
+
+
+@shared
+def take_out(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
     """Put the item in a block of its own, and remember which block of others it came from.
 
     Where it was the smallest of its block, the next one gives the block its label. So labels depend
     on the state only, and a run does not depend on how often it is interrupted.
     """
+    heads = False
     for lane in range(lanes_of(memory.scratch)):
         memory.before[lane] = memory.label[item, lane]
-    for partner in range(item + 1, len(kernel.apart)):
+        heads |= memory.size[item, lane] > 1
+    for partner in range(item + 1, len(kernel.apart) if heads else item):
         for lane in range(lanes_of(memory.scratch)):
             label, before = memory.label[partner, lane], memory.before[lane]
             together = label == item
@@ -239,7 +330,25 @@ def _take_out(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
             memory.before[lane] = before
             memory.label[partner, lane] = before if together else label
     for lane in range(lanes_of(memory.scratch)):
+        block, left = memory.before[lane], memory.label[item, lane]
+        size = np.int64(memory.size[left, lane])
+        memory.size[left, lane] = 0
+        memory.size[block, lane] = np.uint16(size - 1)
+        memory.number[size, lane] -= 1
+        if size > 1:
+            memory.number[size - 1, lane] += 1
         memory.label[item, lane] = item
+    while memory.largest[0] > 0 and not _has_size(memory, memory.largest[0]):
+        memory.largest[0] -= 1
+
+
+@shared
+def _has_size(memory: PartitionMemory, size: Index) -> bool:
+    """Whether any lane has a block of some size."""
+    blocks = 0
+    for lane in range(lanes_of(memory.scratch)):
+        blocks += memory.number[size, lane]
+    return blocks > 0
 
 
 @shared
@@ -251,6 +360,88 @@ def partner_of(kernel: Partition, variable: Index, item: Index) -> int:
     return int(one) if other == item else NOBODY
 
 
+# Drawing a size, and then a block of that size.
+#
+# Row 0 is a block of its own, a row below `largest` all blocks of that size to which the item gains
+# what is usual; others have a row at the first partner in them of whom that is not so.
+
+
+@shared
+def _pick_by_size(kernel: Partition, memory: PartitionMemory, rng: Any, item: Index) -> None:
+    """Pick a block for an item that is taken out, in proportion to what its pairs gain."""
+    first, last = _unusual_of(kernel, item)
+    rows, weights, usual = memory.largest[0] + 1, memory.log_weights, kernel.usual[item]
+    _weigh_unusual(kernel, memory, item)
+    for size in range(rows):
+        for lane in range(lanes_of(memory.scratch)):
+            blocks = memory.number[size, lane] if size > 0 else 1
+            weights[size, lane] = kernel.log_of[blocks] + usual * np.float64(size)
+    choose_by_log_weights(rng, weights, rows + last - first, memory.picked, 0)
+    wanted, bound = memory.target, memory.rank
+    for lane in range(lanes_of(memory.scratch)):
+        row = np.int64(memory.picked[0, lane])
+        of_size = 0 < row < rows
+        wanted[lane] = np.uint16(row) if of_size else np.uint16(NOBODY)
+        bound[lane] = np.int16(memory.number[row, lane]) if of_size else np.int16(1)
+        memory.picked[0, lane] = item
+        if row >= rows:
+            partner = np.uint64(kernel.unusual[first + row - rows])
+            memory.picked[0, lane] = memory.label[partner, lane]
+    pick_below(rng, bound, memory.rank)
+    for block in range(len(kernel.apart)):
+        for lane in range(lanes_of(memory.scratch)):
+            fits = (memory.size[block, lane] == wanted[lane]) & (memory.marked[block, lane] == 0)
+            picked = fits & (memory.rank[lane] == 0)
+            memory.picked[0, lane] = np.uint16(block) if picked else memory.picked[0, lane]
+            memory.rank[lane] -= np.int16(fits)
+    _forget_unusual(kernel, memory, item)
+
+
+@shared
+def _unusual_of(kernel: Partition, item: Index) -> tuple[int, int]:
+    """Where the list of an item's unusual partners begins, and where it ends."""
+    start = kernel.unusual_start
+    return int(start[item]), int(start[item + 1])
+
+
+@shared
+def _weigh_unusual(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
+    """Weigh blocks with partners of whom an item does not gain what is usual; mark them."""
+    first, last = _unusual_of(kernel, item)
+    usual = kernel.usual[item]
+    for place in range(first, last):
+        partner = np.uint64(kernel.unusual[place])
+        more = kernel.gain[item, partner] - usual
+        for lane in range(lanes_of(memory.scratch)):
+            memory.extra[memory.label[partner, lane], lane] += more
+    for place in range(first, last):
+        partner = np.uint64(kernel.unusual[place])
+        row = memory.largest[0] + 1 + place - first
+        for lane in range(lanes_of(memory.scratch)):
+            block = memory.label[partner, lane]
+            size = np.int64(memory.size[block, lane])
+            weight = -np.inf
+            if memory.marked[block, lane] == 0:
+                weight = usual * np.float64(size) + memory.extra[block, lane]
+                memory.marked[block, lane] = 1
+                memory.number[size, lane] -= 1
+            memory.log_weights[row, lane] = weight
+
+
+@shared
+def _forget_unusual(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
+    """Take marks away."""
+    first, last = _unusual_of(kernel, item)
+    for place in range(first, last):
+        partner = np.uint64(kernel.unusual[place])
+        for lane in range(lanes_of(memory.scratch)):
+            block = memory.label[partner, lane]
+            if memory.marked[block, lane] == 1:
+                memory.marked[block, lane] = 0
+                memory.extra[block, lane] = 0.0
+                memory.number[np.int64(memory.size[block, lane]), lane] += 1
+
+
 # What the log-weight is if an item joins a block, relative to a block of its own.
 #
 # A factor may be impossible when the item is alone, so such factors are counted, not summed.
@@ -259,15 +450,16 @@ def partner_of(kernel: Partition, variable: Index, item: Index) -> int:
 @shared
 def _clear_weights(kernel: Partition, memory: PartitionMemory, item: Index) -> None:
     """Begin with what pairs gain; items known apart exclude their blocks."""
-    items = len(kernel.apart)
+    items, usual = len(kernel.apart), kernel.usual[item]
     for block in range(items):
         for lane in range(lanes_of(memory.scratch)):
-            memory.log_weights[block, lane] = 0.0
-    for partner in range(items):
-        gain = kernel.gain[item, partner]
-        if partner != item and gain != 0.0:
-            for lane in range(lanes_of(memory.scratch)):
-                memory.log_weights[memory.label[partner, lane], lane] += gain
+            memory.log_weights[block, lane] = usual * np.float64(memory.size[block, lane])
+    first, last = _unusual_of(kernel, item)
+    for place in range(first, last):
+        partner = np.uint64(kernel.unusual[place])
+        more = kernel.gain[item, partner] - usual
+        for lane in range(lanes_of(memory.scratch)):
+            memory.log_weights[memory.label[partner, lane], lane] += more
     if len(kernel.factor) > 0:
         for lane in range(lanes_of(memory.scratch)):
             memory.lost_alone[lane] = 0
@@ -437,43 +629,85 @@ def _exclude_impossible(kernel: Partition, memory: PartitionMemory, item: Index)
 @shared
 def put_in(kernel: Partition, memory: PartitionMemory, block: Labels, item: Index) -> None:
     """Give an item that was taken out the label of a block in each lane; its own is alone."""
+    heads = False
     for lane in range(lanes_of(memory.scratch)):
-        memory.label[item, lane] = min(block[lane], np.uint16(item))
-    for partner in range(item + 1, len(kernel.apart)):
+        joined = block[lane]
+        memory.label[item, lane] = min(joined, np.uint16(item))
+        heads |= joined > item
+        size = np.int64(memory.size[joined, lane])
+        if size > 0:
+            memory.number[size, lane] -= 1
+        memory.number[size + 1, lane] += 1
+        memory.largest[0] = max(memory.largest[0], size + 1)
+        memory.size[joined, lane] = 0
+        memory.size[memory.label[item, lane], lane] = np.uint16(size + 1)
+    for partner in range(item + 1, len(kernel.apart) if heads else item):
         for lane in range(lanes_of(memory.scratch)):
             label = memory.label[partner, lane]
-            joined = label == block[lane]
-            memory.label[partner, lane] = memory.label[item, lane] if joined else label
+            joins = label == block[lane]
+            memory.label[partner, lane] = memory.label[item, lane] if joins else label
 
 
 @shared
 def _join(
     kernel: Partition, memory: PartitionMemory, values: Bytes, outcomes: Numbers, item: Index
 ) -> None:
-    """Put the item in the block that was drawn, and give its pairs their values."""
-    moved, whole = np.int64(0), np.int64(0)
+    """Put the item in the block that was picked, and give its pairs their values."""
+    whole, items = np.int64(0), len(kernel.apart)
+    _set_inside(kernel, memory, values, item)
     for lane in range(lanes_of(memory.scratch)):
         block = memory.picked[0, lane]
-        block = np.uint16(item) if block == len(kernel.apart) else block
+        block = np.uint16(item) if block == items else block
+        memory.picked[0, lane] = memory.before[lane] if memory.whole[lane] == 0 else block
         whole += np.int64(memory.whole[lane])
-        moved += np.int64(memory.whole[lane] == 1 and block != memory.before[lane])
+    outcomes[ITEM_DRAWS] += lanes_of(memory.scratch)
+    outcomes[LEFT_ALONE] += lanes_of(memory.scratch) - whole
+    outcomes[MOVED] += join_picked(kernel, memory, values, item)
+
+
+@shared
+def join_picked(kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index) -> int:
+    """Put an item that was taken out in the block that is picked; gives how many lanes changed."""
+    moved = 0
+    for lane in range(lanes_of(memory.scratch)):
+        block, before = memory.picked[0, lane], memory.before[lane]
+        moved += int(block != before)
+        memory.target[lane] = np.uint16(NOBODY) if block == before else block
+        memory.before[lane] = np.uint16(NOBODY) if block == before else before
+    if moved > 0:
+        for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
+            partner = np.uint64(kernel.partner[place])
+            _flip_pair(memory, values, np.uint64(kernel.pair[place]), partner)
     put_in(kernel, memory, memory.picked[0], item)
-    for place in range(kernel.pair_start[item], kernel.pair_start[item + 1]):
-        variable = np.uint64(kernel.pair[place])
-        partner = partner_of(kernel, variable, item)
+    return moved
+
+
+@shared
+def _flip_pair(memory: PartitionMemory, values: Bytes, variable: Index, partner: Index) -> None:
+    """Flip a pair where the partner is in the block that the item leaves, or in the one it joins.
+
+    They are in `before` and `target`: nobody's, if these are the same.
+    """
+    anywhere = False
+    for lane in range(lanes_of(memory.scratch)):
+        label = memory.label[partner, lane]
+        anywhere |= (label == memory.target[lane]) | (label == memory.before[lane])
+    if anywhere:
         for lane in range(lanes_of(memory.scratch)):
-            joined = np.uint8(memory.label[partner, lane] == memory.label[item, lane])
-            left = memory.whole[lane] == 0
-            values[variable, lane] = values[variable, lane] if left else joined
+            label = memory.label[partner, lane]
+            flips = (label == memory.target[lane]) | (label == memory.before[lane])
+            values[variable, lane] ^= np.uint8(flips)
+
+
+@shared
+def _set_inside(kernel: Partition, memory: PartitionMemory, values: Bytes, item: Index) -> None:
+    """Say whether the item is in a block at all, if it may be in none."""
     if len(kernel.inside) > 0 and kernel.inside[item] >= 0:
         inside = np.uint64(kernel.inside[item])
         for lane in range(lanes_of(memory.scratch)):
             drawn = np.uint8(memory.picked[0, lane] < len(kernel.apart))
             left = memory.whole[lane] == 0
             values[inside, lane] = values[inside, lane] if left else drawn
-    outcomes[ITEM_DRAWS] += lanes_of(memory.scratch)
-    outcomes[LEFT_ALONE] += lanes_of(memory.scratch) - whole
-    outcomes[MOVED] += moved
 
 
 # Building the kernel: items, their pairs, and the factors that matter.
@@ -585,23 +819,55 @@ def assemble(
     gain[apart == 1] = -np.inf
     pairs = np.repeat(variables[between], 2)
     pair_start, pair = _lists(ends[between].reshape(-1), pairs, len(apart))
+    owner = np.repeat(np.arange(len(apart)), np.diff(pair_start))
+    partner = np.where(sides[0, pair] == owner, sides[1, pair], sides[0, pair])
+    usual, unusual_start, unusual = _find_unusual(gain)
     item, factor = _factors_of_items(graph, sides, matters)
     factor_start, factors = _lists(item, factor, len(apart))
     splits = _can_always_split(graph, sides, np.unique(factor))
     known = np.zeros(0, dtype=np.int64) if inside is None else inside
+    freed = np.concatenate([variables, known[known >= 0]])
+    by_size = (np.diff(unusual_start) < FEW_UNUSUAL * len(apart)) & (inside is None)
     return Partition(
         apart=apart,
         gain=readonly(gain),
+        usual=usual,
+        unusual_start=unusual_start,
+        unusual=unusual,
+        by_size=readonly((by_size & (np.diff(factor_start) == 0)).astype(np.uint8)),
+        log_of=readonly(np.append(-np.inf, np.log(np.arange(1, len(apart) + 1)))),
         one=readonly(sides[0]),
         other=readonly(sides[1]),
         pair_start=pair_start,
         pair=pair,
+        partner=readonly(partner),
         factor_start=factor_start,
         factor=factors,
         together=indices(variables[~between]),
-        freed=indices(np.union1d(variables, known[known >= 0]) if splits else variables[:0]),
+        freed=indices(np.sort(freed) if splits else freed[:0]),
         inside=readonly(known),
     )
+
+
+FEW_UNUSUAL = 0.5  # of all partners: then sizes are drawn first
+
+
+def _find_unusual(gain: Floats) -> tuple[Floats, Indices, Labels]:
+    """What most pairs of each item gain, and the partners of whom that is not so."""
+    items = len(gain)
+    usual = np.zeros(items)
+    partners = [np.zeros(0, dtype=np.uint16)]
+    count = np.zeros(items, dtype=np.int64)
+    for item in range(items):
+        row = np.delete(gain[item], item)
+        finite = row[np.isfinite(row)]
+        if len(finite):
+            usual[item] = np.partition(finite, len(finite) // 2)[len(finite) // 2]
+        unusual = np.flatnonzero(gain[item] != usual[item])
+        unusual = unusual[unusual != item]
+        partners.append(unusual.astype(np.uint16))
+        count[item] = len(unusual)
+    return readonly(usual), starts(count), readonly(np.concatenate(partners))
 
 
 def _lists(owner: Numbers, entries: Numbers, owners: int) -> tuple[Indices, Indices]:

@@ -318,10 +318,11 @@ def partition_scan(
     inside = np.full(items, -1, dtype=np.int64) if alone.any() else None
     if inside is not None:
         inside[ends[alone, 0]] = variables[alone]
-    others = np.delete(np.arange(graph.variables), np.union1d(variables, held).astype(np.int64))
+    free = np.ones(graph.variables, dtype=np.bool_)
+    free[variables] = free[np.asarray(held, dtype=np.int64)] = False
     return PartitionScan(
         assemble(graph, variables[~alone], ends[~alone], readonly(apart), inside),
-        indices(others),
+        indices(np.flatnonzero(free)),
         max(1, len(variables) // items),
     )
 

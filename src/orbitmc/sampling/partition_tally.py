@@ -22,7 +22,7 @@ from orbitmc.kernels._partition import (
     NOBODY,
     Partition,
     PartitionMemory,
-    partner_of,
+    choices_of,
     put_in,
     read_blocks,
     weigh_blocks,
@@ -97,9 +97,9 @@ def _record(
         read_blocks(partition, memory, values)
         for item in range(len(partition.apart)):
             weigh_blocks(prepared, partition, memory, values, item)
-            cumulate_weights(memory.log_weights, len(memory.log_weights), lanes_of(scratch))
+            cumulate_weights(memory.log_weights, choices_of(partition), lanes_of(scratch))
             for place in range(partition.pair_start[item], partition.pair_start[item + 1]):
-                _add_pair(tally, values, part, item, np.int64(partition.pair[place]), seen)
+                _add_pair(tally, values, part, place, seen)
             if len(partition.inside) > 0 and partition.inside[item] >= 0:
                 _add_inside(tally, values, part, np.int64(partition.inside[item]), seen)
             put_in(partition, memory, memory.before, item)
@@ -115,13 +115,11 @@ def _record(
 
 
 @shared
-def _add_pair(
-    tally: Any, values: Bytes, part: int, item: Index, variable: Index, seen: bool
-) -> None:
-    """Add half the chance that an item joins the block of a pair's other item."""
+def _add_pair(tally: Any, values: Bytes, part: int, place: Index, seen: bool) -> None:
+    """Add half the chance that an item joins the block of the other item of one of its pairs."""
     partition, memory = tally.partition, tally.memory
-    sums, last = memory.log_weights, len(memory.log_weights) - 1
-    partner = partner_of(partition, variable, item)
+    variable, partner = np.int64(partition.pair[place]), np.int64(partition.partner[place])
+    sums, last = memory.log_weights, choices_of(partition) - 1
     row = np.int64(tally.row_start[variable])
     for lane in range(lanes_of(memory.scratch)):
         block = np.int64(memory.label[partner, lane])
@@ -139,7 +137,7 @@ def _add_pair(
 def _add_inside(tally: Any, values: Bytes, part: int, variable: Index, seen: bool) -> None:
     """Add the chance that an item is in a block at all."""
     memory = tally.memory
-    sums, none = memory.log_weights, len(memory.log_weights) - 1
+    sums, none = memory.log_weights, choices_of(tally.partition) - 1
     row = np.int64(tally.row_start[variable])
     for lane in range(lanes_of(memory.scratch)):
         chance = sums[none - 1, lane] / sums[none, lane]

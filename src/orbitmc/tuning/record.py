@@ -22,6 +22,7 @@ from orbitmc.sampling.ladder import MOST_RUNGS
 from orbitmc.tuning.families import FAMILIES
 
 GIBBS, TEMPERING, BLOCKS = "gibbs", "tempering", "blocks"
+SPLITS = "splits"  # of whole blocks of relations that are not ground; no family of other models
 BASES = (GIBBS, TEMPERING)
 FIELDS = ("base", "families", "period", "betas", "blocks", "block_period")
 MOST_DRAWN_ENTRIES = 2**10  # of a table of a block that is drawn beside Gibbs
@@ -141,7 +142,7 @@ def _families(record: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(families, list | tuple):
         raise InputError('the moves need a list "families"')
     for name in families:
-        if not isinstance(name, str) or name not in FAMILIES:
+        if not isinstance(name, str) or name not in (*FAMILIES, SPLITS):
             raise InputError(f"there is no family of moves {_shorten(name, FAMILIES)}")
     if len(set(families)) < len(families):
         raise InputError("the moves name a family twice; once is enough, all come equally often")
@@ -188,7 +189,7 @@ def _shorten(value: object, known: Iterable[str] = ()) -> str:
 
 
 def _jump(name: str, model: Model, prepared: PreparedGraph) -> Kernel:
-    jump = FAMILIES[name].build(model, prepared)
+    jump = None if name == SPLITS else FAMILIES[name].build(model, prepared)
     if jump is None:
         raise InputError(f"the moves {name!r} make no sense for this model")
     return jump

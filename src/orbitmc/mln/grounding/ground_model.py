@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +52,8 @@ def model_of(ground: Ground, weights: Floats | None = None) -> GroundModel:
     ('Smokes(Anna)', 'Smokes(Bob)')
     """
     every, universe = ground.atoms.values(), ground.universe
-    names = tuple(name for atoms in every for name in variable_names(atoms, universe))
-    values = tuple(words for atoms in every for words in value_names(atoms, universe))
+    names = tuple(chain.from_iterable(variable_names(atoms, universe) for atoms in every))
+    values = tuple(chain.from_iterable(value_names(atoms, universe) for atoms in every))
     relations = tuple(
         _unground(relation, ground)
         for relation in ground.relations
