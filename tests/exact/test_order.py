@@ -237,6 +237,16 @@ def test_elimination_that_takes_longer_than_allowed_is_refused_at_once(monkeypat
         plan.predict(graph, within=1.0)
 
 
+def test_zeros_are_not_looked_at_where_that_alone_takes_too_long(monkeypatch):
+    places = np.arange(99_999)
+    builder = Builder([2] * 100_000)
+    table = builder.add_table(np.array([[0.0, 0.5], [0.2, -np.inf]]))
+    builder.add_factors(np.stack([places, places + 1], axis=1), table)
+    monkeypatch.setattr(plan, "prepare", None)  # nothing may be prepared
+    with pytest.raises(LimitError, match=r"take 2 s at least for these 100000 variables"):
+        plan.predict(builder.build(), within=1.0)
+
+
 def test_a_plan_without_an_order_in_time_is_refused():
     graph = ising_grid(30, 30, 0.3).graph
     with pytest.raises(LimitError, match="no order to eliminate these 900 variables"):

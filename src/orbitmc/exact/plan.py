@@ -38,6 +38,7 @@ sparse, csgraph = LateModule("scipy.sparse"), LateModule("scipy.sparse.csgraph")
 COMFORT = 2**29  # bytes for which nobody needs to compute messages twice
 MOST_HELD = 6  # binary variables that may be held: each doubles the time
 SECONDS_PER_BUCKET = 4e-5  # for its order and its tables too
+SECONDS_PER_LOOK = 2e-5  # at a variable and the zeros around it, before any order is sought
 
 ELIMINATION_OVERHEAD = 2**20  # bytes of slabs, views and small objects, whatever the model
 LARGE_GRAPH = 20_000
@@ -264,9 +265,13 @@ def plan_in_order(
 
 
 def require_time(graph: FactorGraph, seconds: float) -> None:
-    """Refuse a graph with more variables than can be eliminated one by one in so many seconds."""
-    least = SECONDS_PER_BUCKET * int((graph.cardinality > 1).sum())
-    if least > seconds and not graph.has_zeros():
+    """Refuse a graph with more variables than can be eliminated one by one in so many seconds.
+
+    Zeros may decide most of them, but to look at all takes time, too.
+    """
+    each = SECONDS_PER_LOOK if graph.has_zeros() else SECONDS_PER_BUCKET
+    least = each * int((graph.cardinality > 1).sum())
+    if least > seconds:
         raise LimitError(
             f"exact elimination would take {least:.2g} s at least for these "
             f"{graph.variables} variables"
