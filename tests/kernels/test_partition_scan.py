@@ -341,15 +341,11 @@ def test_what_needs_all_factors_refuses_a_model_that_has_a_relation():
             ask()
 
 
-def test_a_run_does_not_depend_on_where_it_is_cut():
-    """Also where the tally has used the kernel's memory in between."""
-    equivalences = [relation("R", 5), relation("S", 3, 10)]
-    reduced, _ = random_model(6, equivalences, 3)
-    prepared = prepare(reduced)
-    kernel = partition_scan(prepared, equivalences)
+def cut_anywhere(prepared, kernel, count):
+    """A pack after so many steps; one that is cut, and recorded in between, ends like it."""
     whole, cut = (start_pack(prepared, kernel, seed=2, number=0, lanes=32) for _ in range(2))
-    walk(prepared, kernel, whole, 400)
-    rng, left = np.random.default_rng(3), 400
+    walk(prepared, kernel, whole, count)
+    rng, left = np.random.default_rng(3), count
     while left:
         now = min(left, int(rng.integers(1, 40)))
         if rng.random() < 0.5:
@@ -359,6 +355,15 @@ def test_a_run_does_not_depend_on_where_it_is_cut():
         left -= now
     assert (whole.values == cut.values).all()
     assert (whole.outcomes == cut.outcomes).all()
+    return whole
+
+
+def test_a_run_does_not_depend_on_where_it_is_cut():
+    """Also where the tally has used the kernel's memory in between."""
+    equivalences = [relation("R", 5), relation("S", 3, 10)]
+    reduced, _ = random_model(6, equivalences, 3)
+    prepared = prepare(reduced)
+    whole = cut_anywhere(prepared, partition_scan(prepared, equivalences), 400)
     assert len(np.unique(whole.values, axis=1).T) > 4
 
 

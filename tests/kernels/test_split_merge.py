@@ -14,7 +14,6 @@ from orbitmc.kernels._partition import partition
 from orbitmc.kernels._split_merge import split_merge
 from orbitmc.kernels.relations import partition_scan
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
-from orbitmc.sampling.pack import recorder, start_pack, walk
 from orbitmc.sampling.partition_tally import PartitionTally
 from tests.kernels.test_partition import (
     fields_of_pairs,
@@ -23,7 +22,7 @@ from tests.kernels.test_partition import (
     random_relation,
     require_exact,
 )
-from tests.kernels.test_partition_scan import random_model, relation
+from tests.kernels.test_partition_scan import cut_anywhere, random_model, relation
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
 
@@ -78,27 +77,17 @@ def test_two_relations_keep_the_distribution():
     assert (weights > 0).sum() == 25 * 2
 
 
-def test_without_the_chance_to_propose_it_is_wrong(monkeypatch):
-    """The mistake is as large as in programs that were written to measure it: some thousandths."""
-    graph = random_relation(0, 4)
+@pytest.mark.parametrize(("forgotten", "seed", "zeros"), [("log_q", 0, 0.0), ("lost", 2, 1.0)])
+def test_without_chances_to_propose_or_without_zeros_it_is_wrong(
+    forgotten, seed, zeros, monkeypatch
+):
+    """The first mistake is as large as in programs that were written to measure it: thousandths."""
+    graph = random_relation(seed, 4, zeros=zeros)
     kernel = split_merge_of(graph, 4)
     usual = module._accept
 
     def forget(memory, outcomes, rng):
-        memory.log_q[:] = 0.0
-        usual(memory, outcomes, rng)
-
-    monkeypatch.setattr(module, "_accept", forget)
-    assert residuals(graph, one_step(prepare_unrounded(graph), kernel))[0] > 1e-3
-
-
-def test_zeros_of_a_proposal_are_counted(monkeypatch):
-    graph = random_relation(2, 4, zeros=1.0)
-    kernel = split_merge_of(graph, 4)
-    usual = module._accept
-
-    def forget(memory, outcomes, rng):
-        memory.lost[:] = 0
+        getattr(memory, forgotten)[:] = 0
         usual(memory, outcomes, rng)
 
     monkeypatch.setattr(module, "_accept", forget)
@@ -111,19 +100,8 @@ def test_beside_a_scan_items_keep_their_tally_and_runs_may_be_cut_anywhere():
     prepared = prepare(reduced)
     scan = partition_scan(prepared, equivalences)
     kernel = alternation(scan, split_merge(scan.partition), period=7)
-    whole, cut = (start_pack(prepared, kernel, seed=2, number=0, lanes=32) for _ in range(2))
+    whole = cut_anywhere(prepared, kernel, 400)
     assert isinstance(whole.tally, PartitionTally)
-    walk(prepared, kernel, whole, 400)
-    rng, left = np.random.default_rng(3), 400
-    while left:
-        now = min(left, int(rng.integers(1, 40)))
-        if rng.random() < 0.5:
-            recorder(prepared, kernel, cut)(now)
-        else:
-            walk(prepared, kernel, cut, now)
-        left -= now
-    assert (whole.values == cut.values).all()
-    assert (whole.outcomes == cut.outcomes).all()
     named = dict(zip(kernel.outcomes, whole.outcomes.tolist(), strict=True))
     assert 0 < named["accepted"] < named["proposals"] == 32 * (400 // 7)
 

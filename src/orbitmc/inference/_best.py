@@ -46,7 +46,6 @@ from orbitmc.inference.cache import (
     prepare_maxima,
 )
 from orbitmc.inference.plan import (
-    GRACE_SECONDS,
     describe_cost,
     most_seconds,
     order_search_seconds,
@@ -65,6 +64,7 @@ from orbitmc.inference.settings import (
 )
 from orbitmc.mln import data
 from orbitmc.sampling.initialization import TopStates, cool_states
+from orbitmc.sampling.schedule import GRACE_SECONDS
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import EliminationPlan

@@ -37,7 +37,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components, select_component, select_variables
 from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
-from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
+from orbitmc.sampling.schedule import GRACE_SECONDS, LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
 
 if TYPE_CHECKING:
     from orbitmc.conditionals.prepared import PreparedGraph
@@ -57,7 +57,6 @@ MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be afford
 NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
 SECONDS_PER_EDGE = 2e-6  # at least, between a model and its first sample
 SECONDS_PER_HARD_EDGE = 5e-6  # more, where states without zeros have to be found
-GRACE_SECONDS = 1.0  # by which an answer may be late
 ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
 MAX_BLOCK_GIBBS_VARIABLES = (
     4_000  # variables for which blocks are chosen unasked: more take minutes

@@ -41,7 +41,14 @@ from orbitmc.sampling.observers import Course, next_snapshot, snapshot
 from orbitmc.sampling.pack import recorded_sums
 from orbitmc.sampling.remote_packs import Remote
 from orbitmc.sampling.run import Recording, Run, RunObserver, samples_after_pilot, with_controls
-from orbitmc.sampling.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
+from orbitmc.sampling.schedule import (
+    GRACE_SECONDS,
+    LANES,
+    PACKS,
+    PILOT_SAMPLES,
+    WARM_UP_SHARE,
+    Schedule,
+)
 from orbitmc.sampling.warmup import (
     affordable_annealing,
     affordable_spacing,
@@ -59,7 +66,6 @@ if TYPE_CHECKING:
 FEWEST_SWEEPS = 1000  # of a run that finds out whether control variates pay
 FIRST_ROUND = 16  # as many of which are a sweep: it shows what a sweep takes
 STARTING_SHARE = 0.6  # of a timed run: when it is spent, no further packs are started
-GRACE_SECONDS = 1.0  # by which a first state to start from may be late
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 

@@ -12,6 +12,7 @@ WARM_UP_SHARE = 0.2
 LEAST_WARM_UP = 20  # samples, however short the run: starts still show in rare values before
 PILOT_SAMPLES = 400
 SAFETY = 1.2  # the pilot's own error is a few per cent
+GRACE_SECONDS = 1.0  # by which an answer may be late
 
 
 @dataclass(frozen=True)
